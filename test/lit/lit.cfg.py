@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the tests below this folder run: `test/run lit`, or lit.py on a file or folder here. RILL_BUILD names the build
+folder, `build` where it is not set."""
+
+import json
+import os
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+build = os.path.abspath(os.environ.get("RILL_BUILD", os.path.join(root, "build")))
+llvm = "/usr/lib/llvm-19/bin"
+models = os.path.join(os.path.dirname(root), "shared", "models")
+onnx_data = "/usr/share/libonnx-testdata/data"
+
+config.name = "rill"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".rill", ".test"]  # .onnx.test ends in .test
+config.excludes = ["Inputs", "lit.cfg.py"]
+config.test_source_root = os.path.join(root, "test", "lit")
+config.test_exec_root = os.path.join(build, "test", "lit")
+
+# The tools of this build first, then FileCheck, not, count and split-file, then the system (opt-19, cc, spirv-val).
+path = [os.path.join(build, "bin"), llvm, "/usr/local/bin", "/usr/bin", "/bin"]
+config.environment = {
+    "PATH": os.pathsep.join(path),
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "HOME": "/nonexistent",
+    "FILECHECK_OPTS": "--enable-var-scope --allow-unused-prefixes=false",
+}
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+for tool in ("FileCheck", "not", "count", "split-file"):
+    if not os.path.exists(os.path.join(llvm, tool)):
+        lit_config.fatal(f"{tool} is missing: install the package llvm-19-tools, or run `make setup`")
+
+config.substitutions += [
+    ("%models", models),
+    ("%onnxdata", onnx_data),
+    ("%examples", os.path.join(root, "examples")),
+    (r"\bpython\b", "/usr/bin/python3"),
+]
+
+with open(os.path.join(build, "test", "build.json")) as file:
+    sanitizers = json.load(file)["sanitizers"]
+features = {
+    "models": os.path.isdir(models),
+    "onnx-testdata": os.path.isdir(onnx_data),
+    "llvm": os.path.exists(os.path.join(build, "lib", "rill", "rill-llvm.so")),
+    "asan": "address" in sanitizers,
+}
+config.available_features.update(name for name, present in features.items() if present)
