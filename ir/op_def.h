@@ -90,7 +90,8 @@ enum {
   IR_BRANCHES = 1 << 13,   /* has regions that run conditionally or repeatedly */
 };
 
-typedef enum ir_numerics { IR_EXACT, IR_EXPANDED, IR_CHAIN, IR_LANES, IR_BOUNDED } ir_numerics;
+/* STRUCTURE: not a computation, so never legalized: calls, control flow, tuples, shapes, constants. */
+typedef enum ir_numerics { IR_STRUCTURE, IR_EXACT, IR_EXPANDED, IR_CHAIN, IR_LANES, IR_BOUNDED } ir_numerics;
 
 /* Inference: given an operation's parts, report its result types. */
 typedef struct ir_infer ir_infer; /* ir/infer.h */
