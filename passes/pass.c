@@ -130,6 +130,7 @@ static bool run_pass(ir_module *module, const ir_pass_instance *instance, uint64
     }
   }
   ir_arena_free(&scratch);
+  ir_each_body(func, module) ir_func_make_names_unique(func);
   return !run.failed && ir_diags_errors(module->context->diags) == errors;
 }
 
