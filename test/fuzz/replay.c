@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test/fuzz/replay.c - the main of a fuzz target built without libFuzzer: runs it over the files that its arguments name,
- * folders included, each in a process of its own with a time limit, and prints `fuzz-NAME: N passed, N failed`. */
+/* test/fuzz/replay.c - the main of a fuzz target built without libFuzzer: runs it over the files that its arguments
+ * name, folders included, each in a process of its own with a time limit, and prints `fuzz-NAME: N passed, N failed`.
+ */
 #include "base/str.h"
 
 #include <dirent.h>
