@@ -78,6 +78,11 @@ void ir_diags_discard(ir_diags *diags) {
   diags->first = diags->last = NULL;
 }
 
+void ir_diags_forget_errors(ir_diags *diags) {
+  ir_diags_discard(diags);
+  diags->errors = 0;
+}
+
 const ir_source *ir_source_add(ir_diags *diags, const char *name, const char *text, size_t length,
                                uint32_t first_line) {
   if (length >= UINT32_MAX - 1 || diags->next_base + length + 1 > UINT32_MAX) {

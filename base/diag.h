@@ -47,6 +47,8 @@ void ir_diags_flush(ir_diags *diags);
 size_t ir_diags_errors(const ir_diags *diags);
 /* Drops diagnostics that have not been flushed and takes their errors out of the count: for a second attempt. */
 void ir_diags_discard(ir_diags *diags);
+/* Sets the count of errors back to 0: they were expected. */
+void ir_diags_forget_errors(ir_diags *diags);
 
 /* TEXT must outlive DIAGS and end with a NUL byte at text[length]. NULL where the offsets would pass 32 bits. */
 const ir_source *ir_source_add(ir_diags *diags, const char *name, const char *text, size_t length, uint32_t first_line);

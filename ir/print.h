@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RILL_IR_PRINT_H
+#define RILL_IR_PRINT_H
+
+#include "module.h"
+
+typedef struct ir_print_options {
+  bool locs;          /* also positions that the parser added */
+  bool strip_locs;    /* not even written ones */
+  size_t elide_above; /* resources of more bytes print as `elided`; 0: never */
+} ir_print_options;
+
+/* Canonical text. OPTIONS may be NULL. Total: broken IR prints with <<...>> markers. */
+void ir_print_module(ir_text *out, const ir_module *module, const ir_print_options *options);
+void ir_print_item(ir_text *out, const ir_item *item, const ir_print_options *options);
+/* One operation (its regions included) as it stands in its function, without the final newline. */
+void ir_print_op(ir_text *out, const ir_op *op, const ir_print_options *options);
+void ir_print_type(ir_text *out, const ir_type *type);
+void ir_print_attr(ir_text *out, const ir_attr *attr);
+/* ARGS are the operands of the owning operation; may be NULL, then ARG(k) prints as <<k>>. */
+void ir_print_expr(ir_text *out, const ir_expr *expr, ir_value *const *args, size_t arg_count);
+/* `%name`, quoted where needed; unnamed values print as in ir_print_op of their function. */
+void ir_print_value(ir_text *out, const ir_value *value);
+/* For messages: the same on an arena. */
+const char *ir_type_text(ir_arena *arena, const ir_type *type);
+const char *ir_attr_text(ir_arena *arena, const ir_attr *attr);
+const char *ir_value_text(ir_arena *arena, const ir_value *value);
+/* The shortest decimal that reads back as the same float of DTYPE: 0.1875, 1e-05, inf, -0.0. NaN prints as `nan`. */
+void ir_print_float(ir_text *out, ir_dtype dtype, double value);
+
+/* The type that a bare literal gets as kid KID of EXPR, from its siblings alone: IR_DTYPE_UNKNOWN where they say
+ * nothing (then the context's type goes down). Shared with the parser, so that what prints bare reads back the same. */
+ir_dtype ir_literal_dtype(const ir_expr *expr, size_t kid);
+
+#endif

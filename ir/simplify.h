@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RILL_IR_SIMPLIFY_H
+#define RILL_IR_SIMPLIFY_H
+
+#include "expr.h"
+
+/* What is known about symbols and arguments: ranges, divisibility, and boolean facts from `where`, guards and loops.
+ * Symbols that appear in the shape of a type are non-negative. */
+typedef struct ir_facts ir_facts;
+
+/* PARENT (may be NULL) is consulted too and must outlive the new one: facts of an inner scope. */
+ir_facts *ir_facts_new(ir_context *context, ir_arena *arena, const ir_facts *parent);
+/* LEAF (a SYMBOL or an ARG) lies in [least, most]; INT64_MIN and INT64_MAX are no bound. */
+void ir_facts_range(ir_facts *facts, const ir_expr *leaf, int64_t least, int64_t most);
+/* CONDITION (boolean) holds. Comparisons of linear forms, divisibility (floormod(n, 8) == 0) and conjunctions are
+ * understood; others are kept and match only themselves. */
+void ir_facts_assume(ir_facts *facts, const ir_expr *condition);
+
+/* An equal expression in canonical form: constants folded (never past overflow: then the operation stays), linear
+ * forms collected (i64), floordiv, floormod, ceildiv, min, max, bcast, comparisons and logic reduced where the facts
+ * prove it, exact identities on other dtypes (never changing NaN, signed zero or rounding). The result is the same
+ * for structurally equal input: deterministic, and a fixed point. FACTS may be NULL. */
+const ir_expr *ir_simplify(ir_context *context, const ir_facts *facts, const ir_expr *expr);
+
+typedef enum ir_proof { IR_UNKNOWN, IR_PROVEN, IR_REFUTED } ir_proof;
+/* Whether CONDITION holds for every (PROVEN) or no (REFUTED) value that the facts allow. */
+ir_proof ir_prove(ir_context *context, const ir_facts *facts, const ir_expr *condition);
+ir_proof ir_prove_equal(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+/* a <= b, a < b */
+ir_proof ir_prove_le(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+ir_proof ir_prove_lt(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+/* The tightest known range of an i64 expression. */
+void ir_range_of(ir_context *context, const ir_facts *facts, const ir_expr *expr, int64_t *least, int64_t *most);
+
+/* i64 helpers that simplify at once. */
+const ir_expr *ir_dim_add(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+const ir_expr *ir_dim_sub(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+const ir_expr *ir_dim_mul(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+const ir_expr *ir_dim_floordiv(ir_context *context, const ir_facts *facts, const ir_expr *a, const ir_expr *b);
+
+/* The value of EXPR for given leaves; false where a leaf has none, on overflow, or where it divides by zero.
+ * Integer and bool expressions only. */
+typedef bool ir_leaf_value(void *user, const ir_expr *leaf, int64_t *value);
+bool ir_evaluate(const ir_expr *expr, ir_leaf_value *leaf, void *user, int64_t *value);
+
+/* Facts of a function: its `where` clause, and that its shape symbols are not negative. Cached in func->facts. */
+struct ir_func;
+const ir_facts *ir_func_facts(struct ir_func *func);
+
+#endif
