@@ -14,7 +14,7 @@ static inline bool ir_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__bu
 static inline int64_t ir_floordiv_i64(int64_t a, int64_t b) { return a / b - ((a % b != 0) & ((a < 0) != (b < 0))); }
 static inline int64_t ir_floormod_i64(int64_t a, int64_t b) {
   int64_t r = a % b;
-  return r + ((r != 0) & ((r < 0) != (b < 0)) ? b : 0);
+  return r + (r != 0 && (r < 0) != (b < 0) ? b : 0);
 }
 static inline int64_t ir_ceildiv_i64(int64_t a, int64_t b) { return a / b + ((a % b != 0) & ((a < 0) == (b < 0))); }
 

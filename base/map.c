@@ -26,12 +26,14 @@ void *ir_map_get(const ir_map *map, const void *key) {
 
 bool ir_map_has(const ir_map *map, const void *key) { return find(map, key) != NULL; }
 
+/* KEY is not in the map. It takes the place of a removed key where it meets one: a key that comes and goes, as on a
+ * worklist, must not leave a trail for every later search. */
 static struct ir_map_entry *insert(ir_map *map, const void *key) {
   size_t i = home(key, map->capacity);
-  while (map->entries[i].key) i = (i + 1) & (map->capacity - 1);
+  while (map->entries[i].key && map->entries[i].key != &removed_key) i = (i + 1) & (map->capacity - 1);
+  map->used += !map->entries[i].key;
   map->entries[i].key = key;
   map->count++;
-  map->used++;
   return &map->entries[i];
 }
 

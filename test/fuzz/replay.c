@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test/fuzz/replay.c - the main of a fuzz target built without libFuzzer: runs it over the files that its arguments name,
- * folders included, each in a process of its own with a time limit, and prints `fuzz-NAME: N passed, N failed`. */
+/* test/fuzz/replay.c - the main of a fuzz target built without libFuzzer: runs it over the files that its arguments
+ * name, folders included, each in a process of its own with a time limit, and prints `fuzz-NAME: N passed, N failed`.
+ */
 #include "base/str.h"
 
 #include <dirent.h>
@@ -14,9 +15,9 @@ enum { SECONDS = 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-typedef struct counts {
+typedef struct tally {
   int passed, failed;
-} counts;
+} tally;
 
 static int run(const char *path) {
   FILE *file = fopen(path, "rb");
@@ -38,7 +39,7 @@ static int run(const char *path) {
   return 0;
 }
 
-static void replay(counts *counts, const char *path) {
+static void replay(tally *counts, const char *path) {
   fflush(stdout);
   pid_t child = fork();
   if (!child) {
@@ -57,7 +58,7 @@ static void replay(counts *counts, const char *path) {
   }
 }
 
-static void replay_all(counts *counts, const char *path) {
+static void replay_all(tally *counts, const char *path) {
   struct stat status;
   if (stat(path, &status) || !S_ISDIR(status.st_mode)) {
     replay(counts, path);
@@ -78,7 +79,7 @@ static void replay_all(counts *counts, const char *path) {
 }
 
 int main(int argc, char **argv) {
-  counts counts = {0};
+  tally counts = {0};
   for (int i = 1; i < argc; i++) replay_all(&counts, argv[i]);
   const char *slash = strrchr(argv[0], '/');
   printf("fuzz-%s: %d passed, %d failed\n", slash ? slash + 1 : argv[0], counts.passed, counts.failed);
