@@ -157,7 +157,8 @@ static bool refuse_dtype(struct header *h, ir_slice descr, char kind) {
   ir_text shown = {0};
   ir_text_put(&shown, "");
   ir_text_escaped(&shown, descr.length > 40 ? (ir_slice){descr.at, 40} : descr);
-  ir_error_in(h->diags, h->name, "element type '%s' (%s): expected b1, i1 to i8, u1 to u8, f2, f4 or f8", shown.at, what);
+  ir_error_in(h->diags, h->name, "element type '%s' (%s): expected b1, i1 to i8, u1 to u8, f2, f4 or f8", shown.at,
+              what);
   ir_text_free(&shown);
   return false;
 }
@@ -349,8 +350,8 @@ bool ir_npy_put(ir_diags *diags, ir_output *output, const char *name, const ir_n
     if (elements[i].dtype == array->dtype) element = elements[i].name;
   }
   if (!element) {
-    ir_error_in(diags, name, "NumPy has no element type for %s: convert it first (f32 holds bf16 and f8, i8 holds i4, u8 holds u4)",
-                ir_dtype_name(array->dtype));
+    ir_error_in(diags, name, "NumPy has no element type for %s: convert it first (f32 holds bf16 and f8, i8 holds i4, "
+                "u8 holds u4)", ir_dtype_name(array->dtype));
     return false;
   }
   int64_t count, bytes;

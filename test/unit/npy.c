@@ -87,7 +87,8 @@ static void test_elements(void) {
 static void test_orders(void) {
   ir_npy array;
   /* np.asfortranarray(np.arange(6).reshape(2, 3)), big-endian 16-bit. */
-  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", "\0\0\0\3\0\1\0\4\0\2\0\5", 12, &array));
+  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n",
+                "\0\0\0\3\0\1\0\4\0\2\0\5", 12, &array));
   CHECK(array.rank == 2 && array.dims[0] == 2 && array.dims[1] == 3);
   CHECK(!memcmp(array.bytes, "\0\0\1\0\2\0\3\0\4\0\5\0", 12));
   /* np.asfortranarray(np.arange(24).reshape(2, 3, 4)).tobytes('F') */
@@ -236,8 +237,8 @@ static void test_writing(void) {
   ir_npy array = {IR_BF16, 1, {2}, bytes, 4};
   CHECK(!unlink("out.npy"));
   CHECK(!ir_npy_write(diags, "out.npy", &array));
-  CHECK_REPORTED(diags, "out.npy: NumPy has no element type for bf16: convert it first (f32 holds bf16 and f8, i8 holds "
-                        "i4, u8 holds u4)");
+  CHECK_REPORTED(diags, "out.npy: NumPy has no element type for bf16: convert it first (f32 holds bf16 and f8, i8 "
+                        "holds i4, u8 holds u4)");
   array.dtype = IR_I4;
   CHECK(!ir_npy_write(diags, "out.npy", &array));
   CHECK(strstr(check_take(diags), "no element type for i4"));
