@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any bytes as a .npy file: read, or refused with exactly one error. */
-#include "replay.h"
-
 #include "runtime/npy.h"
+#include "test/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ir_diags *diags = ir_diags_new();
