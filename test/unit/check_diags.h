@@ -25,6 +25,6 @@ static inline const char *check_take(ir_diags *diags) {
 }
 
 /* What was reported is WANTED, and nothing else. */
-#define CHECK_REPORTED(diags, wanted) check_text(check_take(diags), (wanted), __FILE__, __LINE__)
+#define CHECK_DIAGS(diags, wanted) check_text(check_take(diags), (wanted), __FILE__, __LINE__)
 
 #endif

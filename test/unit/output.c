@@ -2,7 +2,7 @@
 /* base/output and base/file: what is left in the file system after each way to end an output. */
 #include "base/file.h"
 #include "base/output.h"
-#include "check_diags.h"
+#include "test/unit/check_diags.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static void test_files(void) {
   output = ir_output_open(diags, "empty");
   CHECK(ir_output_commit(output));
   CHECK(file_is("empty", ""));
-  CHECK_REPORTED(diags, "");
+  CHECK_DIAGS(diags, "");
 }
 
 static void test_large(void) {
@@ -133,26 +133,26 @@ static void test_links(void) {
 
   CHECK(!symlink("loop", "loop"));
   CHECK(!ir_output_open(diags, "loop"));
-  CHECK_REPORTED(diags, "loop: cannot open: Too many levels of symbolic links");
+  CHECK_DIAGS(diags, "loop: cannot open: Too many levels of symbolic links");
 }
 
 static void test_refused(void) {
   CHECK(!ir_output_open(diags, "folder"));
-  CHECK_REPORTED(diags, "folder: cannot open: Is a directory");
+  CHECK_DIAGS(diags, "folder: cannot open: Is a directory");
   CHECK(!ir_output_open(diags, "folder/"));
-  CHECK_REPORTED(diags, "folder/: cannot open: Is a directory");
+  CHECK_DIAGS(diags, "folder/: cannot open: Is a directory");
   CHECK(!ir_output_open(diags, "."));
-  CHECK_REPORTED(diags, ".: cannot open: Is a directory");
+  CHECK_DIAGS(diags, ".: cannot open: Is a directory");
   CHECK(!ir_output_open(diags, ""));
-  CHECK_REPORTED(diags, ": cannot open: No such file or directory");
+  CHECK_DIAGS(diags, ": cannot open: No such file or directory");
   CHECK(!ir_output_open(diags, "missing/file"));
-  CHECK_REPORTED(diags, "missing/file: cannot open its folder: No such file or directory");
+  CHECK_DIAGS(diags, "missing/file: cannot open its folder: No such file or directory");
   CHECK(!ir_output_open(diags, "new/file"));
-  CHECK_REPORTED(diags, "new/file: cannot open: Not a directory");
+  CHECK_DIAGS(diags, "new/file: cannot open: Not a directory");
   if (geteuid()) {
     CHECK(!chmod("new", 0444));
     CHECK(!ir_output_open(diags, "new"));
-    CHECK_REPORTED(diags, "new: cannot open: Permission denied");
+    CHECK_DIAGS(diags, "new: cannot open: Permission denied");
     CHECK(!chmod("new", 0644));
   }
 }
@@ -186,8 +186,8 @@ static void test_in_place(void) {
   close(reader);
   ir_output_text(output, "nobody");
   CHECK(!ir_output_commit(output));
-  CHECK_REPORTED(diags, "fifo: cannot write: Broken pipe");
-  CHECK_REPORTED(diags, "");
+  CHECK_DIAGS(diags, "fifo: cannot write: Broken pipe");
+  CHECK_DIAGS(diags, "");
 
   if (!access("/dev/full", W_OK)) {
     output = ir_output_open(diags, "/dev/full");
@@ -195,7 +195,7 @@ static void test_in_place(void) {
     CHECK(!ir_output_ok(output));
     ir_output_text(output, "more");
     CHECK(!ir_output_commit(output));
-    CHECK_REPORTED(diags, "/dev/full: cannot write: No space left on device");
+    CHECK_DIAGS(diags, "/dev/full: cannot write: No space left on device");
   }
 }
 
@@ -238,9 +238,9 @@ static void test_size_limit(void) {
 static void test_reading(void) {
   ir_file file;
   CHECK(!ir_file_open(diags, "missing", &file));
-  CHECK_REPORTED(diags, "missing: cannot open: No such file or directory");
+  CHECK_DIAGS(diags, "missing: cannot open: No such file or directory");
   CHECK(!ir_file_open(diags, "folder", &file));
-  CHECK_REPORTED(diags, "folder: cannot read: Is a directory");
+  CHECK_DIAGS(diags, "folder: cannot read: Is a directory");
   CHECK(file_is("/dev/null", ""));
 }
 
@@ -259,11 +259,11 @@ int main(void) {
   test_standard_output("-");
   test_size_limit();
   test_reading();
-  CHECK_REPORTED(diags, "");
+  CHECK_DIAGS(diags, "");
   ir_diags_free(diags);
   ir_text_free(&check_reported);
   char command[64];
   snprintf(command, sizeof command, "rm -r %s", folder);
   CHECK(!system(command));
-  return check_done("output");
+  return CHECK_REPORT("output");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/path: taking paths apart, and every way out of a folder that must be refused. */
 #include "base/path.h"
-#include "check_diags.h"
+#include "test/unit/check_diags.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ static void test_parts(void) {
 static void expect(const char *relative, const char *found, const char *reported) {
   const char *path = ir_path_confined(diags, &arena, "box/model.rill", relative);
   CHECK_TEXT(path ? path : "", found);
-  CHECK_REPORTED(diags, reported);
+  CHECK_DIAGS(diags, reported);
 }
 
 static void test_confined(const char *root) {
@@ -64,7 +64,7 @@ static void test_confined(const char *root) {
   expect("fifo", "", "box/model.rill: 'fifo' is not a regular file");
   CHECK_TEXT(ir_path_confined(diags, &arena, "-", "secret"), ir_path_join(&arena, root, "secret"));
   CHECK(!ir_path_confined(diags, &arena, "nowhere/model.rill", "w"));
-  CHECK_REPORTED(diags, "nowhere/model.rill: cannot find the folder 'nowhere': No such file or directory");
+  CHECK_DIAGS(diags, "nowhere/model.rill: cannot find the folder 'nowhere': No such file or directory");
 }
 
 int main(void) {
@@ -80,5 +80,5 @@ int main(void) {
   ir_text_free(&check_reported);
   snprintf(command, sizeof command, "rm -r %s", folder);
   CHECK(!system(command));
-  return check_done("path");
+  return CHECK_REPORT("path");
 }
