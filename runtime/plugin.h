@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RILL_RUNTIME_PLUGIN_H
+#define RILL_RUNTIME_PLUGIN_H
+
+#include "../ir/module.h"
+
+typedef struct ir_tensor ir_tensor;   /* runtime/tensor.h */
+typedef struct ir_program ir_program; /* a module compiled for this machine, the plugin's own */
+
+typedef struct ir_target_options {
+  const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
+  bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
+  unsigned threads;         /* compile threads; 0: two */
+} ir_target_options;
+
+enum { IR_PLUGIN_VERSION = 1 };
+
+/* What a backend that lives in a library of its own offers: rill-NAME.so exports `ir_plugin_NAME`. Functions report
+ * errors through the module's context and return false or NULL. */
+typedef struct ir_plugin {
+  uint32_t version; /* IR_PLUGIN_VERSION */
+  const char *name;
+  /* Appends the target's text. The module must be lowered: the first operation that is not gets a located error. */
+  bool (*translate)(ir_module *module, const ir_target_options *options, ir_text *out);
+  ir_program *(*compile)(ir_module *module, const ir_target_options *options);
+  /* Runs ENTRY with dense tensors in the order of its parameters; RESULTS are fresh tensors, one a result. Symbols are
+   * bound from the extents, bounds checked; messages name parameters. */
+  bool (*run)(ir_program *program, const char *entry, size_t count, ir_tensor *const *arguments, size_t result_count,
+              ir_tensor **results);
+  void (*free)(ir_program *program);
+} ir_plugin;
+
+/* Loads rill-NAME.so from ../lib/rill beside the running executable (or from the folder in RILL_PLUGINS). Reports
+ * and returns NULL where it is missing, naming the package whose library it needs. */
+const ir_plugin *ir_plugin_load(ir_diags *diags, const char *name);
+
+#endif
