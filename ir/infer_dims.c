@@ -73,8 +73,7 @@ static bool is_not_one(const ir_infer *in, const ir_expr *dim) {
   return ir_prove_equal(in->context, in->facts, dim, ir_expr_i64(in->context, 1)) == IR_REFUTED;
 }
 
-/* One axis; *clash where no run could do it. */
-static const ir_expr *broadcast_dim(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
+const ir_expr *ir_infer_broadcast_dim(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
   if (a == b || ir_dim_is(b, 1)) return a;
   if (ir_dim_is(a, 1)) return b;
   bool a_fixed = is_not_one(in, a), b_fixed = is_not_one(in, b);
@@ -106,7 +105,7 @@ bool ir_infer_broadcast(ir_infer *in, size_t first, size_t last, ir_view *result
     for (size_t k = 0; k < view.rank; k++) {
       const ir_expr **dim = &dims[rank - view.rank + k];
       bool clash = false;
-      const ir_expr *joined = broadcast_dim(in, *dim, view.dims[k], &clash);
+      const ir_expr *joined = ir_infer_broadcast_dim(in, *dim, view.dims[k], &clash);
       if (clash) {
         return ir_infer_fail(in, "operands do not broadcast: extent %s of '%s' on axis %zu against %s",
                              ir_infer_dim_text(in, view.dims[k]), ir_infer_operand_name(in, i), k, ir_infer_dim_text(in, *dim));
