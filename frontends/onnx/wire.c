@@ -192,8 +192,10 @@ static bool refuse(struct walk *w, size_t at, const struct field *field, const c
 static bool check_packed(struct walk *w, const struct item *item, const struct field *field) {
   enum wire_type element = kinds[field->kind].type;
   size_t size = item->end - item->begin;
-  if (element == WIRE_FIXED32 && size % 4) return refuse(w, item->length_at, field, "a length that is no multiple of 4");
-  if (element == WIRE_FIXED64 && size % 8) return refuse(w, item->length_at, field, "a length that is no multiple of 8");
+  if (element == WIRE_FIXED32 && size % 4)
+    return refuse(w, item->length_at, field, "a length that is no multiple of 4");
+  if (element == WIRE_FIXED64 && size % 8)
+    return refuse(w, item->length_at, field, "a length that is no multiple of 8");
   if (element != WIRE_VARINT) return true;
   uint64_t value;
   for (size_t at = item->begin; at < item->end;) {
@@ -245,7 +247,8 @@ static bool enter(struct walk *w, const struct item *item, const struct field *f
                                         .end = item->end,
                                         .number = item->number,
                                         .edit = w->edits.count};
-  *ir_push(w->arena, &w->edits) = (ir_onnx_wire_edit){.at = item->length_at, .old_bytes = item->begin - item->length_at};
+  *ir_push(w->arena, &w->edits) =
+      (ir_onnx_wire_edit){.at = item->length_at, .old_bytes = item->begin - item->length_at};
   w->at = item->begin;
   return true;
 }
@@ -318,8 +321,7 @@ bool ir_onnx_wire_check(ir_diags *diags, ir_arena *arena, const char *name, cons
   w.keep = keep < MARK_SIZE ? MARK_SIZE : keep;
   w.stack[0] = (struct frame){.message = MODEL, .end = size};
   if (!walk_all(&w)) return false;
-  *wire = (ir_onnx_wire){name,       bytes,     size,         w.slices.at, w.slices.count,
-                         w.messages, w.edits.at, w.edits.count};
+  *wire = (ir_onnx_wire){name, bytes, size, w.slices.at, w.slices.count, w.messages, w.edits.at, w.edits.count};
   return true;
 }
 

@@ -32,7 +32,7 @@ typedef struct ir_onnx_wire {
   size_t size;
   const ir_onnx_wire_slice *slices; /* every raw_data there is, in document order */
   size_t slice_count;
-  size_t messages; /* messages in the file, the model itself included */
+  size_t messages;                /* messages in the file, the model itself included */
   const ir_onnx_wire_edit *edits; /* what ir_onnx_wire_strip changes */
   size_t edit_count;
 } ir_onnx_wire;

@@ -87,8 +87,8 @@ static void test_elements(void) {
 static void test_orders(void) {
   ir_npy array;
   /* np.asfortranarray(np.arange(6).reshape(2, 3)), big-endian 16-bit. */
-  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n",
-                "\0\0\0\3\0\1\0\4\0\2\0\5", 12, &array));
+  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", "\0\0\0\3\0\1\0\4\0\2\0\5", 12,
+                &array));
   CHECK(array.rank == 2 && array.dims[0] == 2 && array.dims[1] == 3);
   CHECK(!memcmp(array.bytes, "\0\0\1\0\2\0\3\0\4\0\5\0", 12));
   /* np.asfortranarray(np.arange(24).reshape(2, 3, 4)).tobytes('F') */
@@ -121,8 +121,7 @@ static void test_hostile(void) {
       {"{descr: 1}", "at byte 11 of the header: expected a key, found 'd'"},
       {"{'descr': 4}", "at byte 20 of the header: expected the element type as a string, found '4'"},
       {"{'descr': '<f\\x34'}", "at byte 23 of the header: expected the quote that ends a string, found '\\\\'"},
-      {"{'descr': [('a', '<f4')]}",
-       "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
+      {"{'descr': [('a', '<f4')]}", "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
       {"{'descr': ('<f4', (2,))}", "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
       {"{'descr': '|O'}", "element type '|O' (Python objects, which only unpickling could read): expected b1, i1 to "
                           "i8, u1 to u8, f2, f4 or f8"},
@@ -238,7 +237,7 @@ static void test_writing(void) {
   CHECK(!unlink("out.npy"));
   CHECK(!ir_npy_write(diags, "out.npy", &array));
   CHECK_DIAGS(diags, "out.npy: NumPy has no element type for bf16: convert it first (f32 holds bf16 and f8, i8 "
-                        "holds i4, u8 holds u4)");
+                     "holds i4, u8 holds u4)");
   array.dtype = IR_I4;
   CHECK(!ir_npy_write(diags, "out.npy", &array));
   CHECK(strstr(check_take(diags), "no element type for i4"));

@@ -128,8 +128,8 @@ static void test_payloads(size_t large) {
   const size_t lengths[] = {large * 3, large, large * 40, 4, 0};
   for (size_t i = 0; i < 5; i++) {
     CHECK(wire.slices[i].length == lengths[i]);
-    CHECK(!lengths[i] || (file.at[wire.slices[i].offset] == order[i] &&
-                          file.at[wire.slices[i].offset + lengths[i] - 1] == order[i]));
+    CHECK(!lengths[i] ||
+          (file.at[wire.slices[i].offset] == order[i] && file.at[wire.slices[i].offset + lengths[i] - 1] == order[i]));
     CHECK(file.at[wire.slices[i].tensor] == 1 << 3 && wire.slices[i].tensor < wire.slices[i].offset);
   }
   size_t size;
@@ -293,16 +293,21 @@ static void test_hostile(void) {
   expect_bytes(OF("\x12\x03x\x00y"), "at byte 3, in producer_name: a NUL byte in a string");
   expect_bytes(OF("\x32\x03x\x00y"), "");
   /* Unknown fields of every type are passed over, whole. */
-  expect_bytes(OF("\xf8\x3f\x01\xfa\x3f\x02xy\xfd\x3f" "abcd\xf9\x3f" "abcdefgh"), "");
+  expect_bytes(OF("\xf8\x3f\x01\xfa\x3f\x02xy\xfd\x3f"
+                  "abcd\xf9\x3f"
+                  "abcdefgh"),
+               "");
   expect_bytes(OF("\xfa\x3f\x03xy"), "at byte 2: a length that passes the end of the message around it");
-  expect_bytes(OF("rill 1\nmodule {}\n"), "at byte 1, in metadata_props: a length that passes the end of the message around it");
+  expect_bytes(OF("rill 1\nmodule {}\n"),
+               "at byte 1, in metadata_props: a length that passes the end of the message around it");
 
   expect_in_graph(OF("\x0a\x00\x0a\x02\x2a\x05"),
                   "at byte 7, in graph.node[1].attribute: a length that passes the end of the message around it");
   /* The length of an attribute stays in the graph but leaves its node. */
   expect_in_graph(OF("\x0a\x02\x2a\x01\x00"),
                   "at byte 5, in graph.node[0].attribute: a length that passes the end of the message around it");
-  expect_in_graph(OF("\x2a\x04\x0a\x02\x01\x80"), "at byte 7, in graph.initializer[0].dims: a varint that does not end");
+  expect_in_graph(OF("\x2a\x04\x0a\x02\x01\x80"),
+                  "at byte 7, in graph.initializer[0].dims: a varint that does not end");
   expect_in_graph(OF("\x2a\x04\x0a\x02\x01\x02"), "");
   expect_in_graph(OF("\x2a\x04\x08\x02\x08\x01"), "");
   expect_in_graph(OF("\x2a\x05\x22\x03xyz"),
