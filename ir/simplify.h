@@ -5,8 +5,13 @@
 #include "expr.h"
 
 /* What is known about symbols and arguments: ranges, divisibility, and boolean facts from `where`, guards and loops.
- * Symbols that appear in the shape of a type are non-negative. */
+ * Nothing is assumed of a symbol but what the facts say: those of a function (ir_func_facts) say that a symbol which is
+ * an extent lies in [0, IR_EXTENT_MAX]. That bound is far above any tensor that exists, and low enough that sums and
+ * small multiples of extents never overflow: n < n + 1 holds of an extent, not of an arbitrary integer. Whoever binds
+ * symbols at run time refuses larger extents. */
 typedef struct ir_facts ir_facts;
+
+#define IR_EXTENT_MAX (INT64_C(1) << 48)
 
 /* PARENT (may be NULL) is consulted too and must outlive the new one: facts of an inner scope. */
 ir_facts *ir_facts_new(ir_context *context, ir_arena *arena, const ir_facts *parent);
@@ -43,7 +48,8 @@ const ir_expr *ir_dim_floordiv(ir_context *context, const ir_facts *facts, const
 typedef bool ir_leaf_value(void *user, const ir_expr *leaf, int64_t *value);
 bool ir_evaluate(const ir_expr *expr, ir_leaf_value *leaf, void *user, int64_t *value);
 
-/* Facts of a function: its `where` clause, and that its shape symbols are not negative. Cached in func->facts. */
+/* Facts of a function: its `where` clause, and that its symbols are extents, but for those that are passed explicitly and
+ * are not an extent of a parameter's type: these are any integer. Cached in func->facts. */
 struct ir_func;
 const ir_facts *ir_func_facts(struct ir_func *func);
 
