@@ -70,6 +70,12 @@ static bool by_atom(ir_simplifier *s, const ir_linear *form, uint32_t term, int 
       if (by_difference(s, form, max ? self : kid, max ? kid : self, 0, depth)) return true;
     }
     return alone && by_cases(s, form, term, atom->kids[0], atom->kids[1], depth);
+  case IR_S_FLOORMOD: {
+    if (ir_span_of(s, atom->kids[1]).least < 1) return false;
+    const ir_linear *a = ir_exact_form_of(s, atom->kids[0]), *b = ir_exact_form_of(s, atom->kids[1]);
+    if (by_difference(s, form, b, self, -1, depth)) return true;
+    return ir_span_of(s, atom->kids[0]).least >= 0 && by_difference(s, form, a, self, 0, depth);
+  }
   case IR_S_BCAST: return alone && by_cases(s, form, term, atom->kids[0], atom->kids[1], depth);
   case IR_S_SELECT:
   case IR_S_GUARD: return alone && by_cases(s, form, term, atom->kids[1], atom->kids[2], depth);

@@ -173,12 +173,12 @@ static const ir_expr *compare_integers(ir_simplifier *s, const ir_expr *expr) {
   if (equality) {
     ir_proof zero = ir_form_is_zero(s, form);
     if (zero != IR_UNKNOWN) return ir_truth_like(s, expr, (zero == IR_PROVEN) == (code == IR_S_EQ));
-    const ir_expr *exact = as_sides(s, code, form, true);
-    if (exact) return exact;
     const ir_linear *a = ir_form_of(s, expr->kids[0]), *b = ir_form_of(s, expr->kids[1]);
     const ir_linear *wrapping = ir_linear_combine(&s->arena, a, 1, b, -1);
-    if (!wrapping || !ir_linear_fits_dtype(wrapping)) return expr;
-    if (!wrapping->count) return ir_truth_like(s, expr, (wrapping->constant == 0) == (code == IR_S_EQ));
+    if (wrapping && !ir_linear_fits_dtype(wrapping)) wrapping = NULL;
+    if (wrapping && !wrapping->count) return ir_truth_like(s, expr, (wrapping->constant == 0) == (code == IR_S_EQ));
+    const ir_expr *exact = as_sides(s, code, form, true);
+    if (exact || !wrapping) return exact ? exact : expr;
     const ir_expr *sides = as_sides(s, code, wrapping, false);
     return sides ? sides : expr;
   }
