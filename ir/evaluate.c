@@ -32,7 +32,9 @@ static bool is_division(ir_scalar_code code) { return code >= IR_S_TRUNCDIV && c
 static bool compute(const ir_expr *expr, const int64_t *in, int64_t *value) {
   ir_scalar_code code = (ir_scalar_code)expr->code;
   ir_dtype operand = (ir_dtype)expr->kids[0]->dtype;
-  if (is_division(code) && (!in[1] || (operand == IR_I64 && in[0] == INT64_MIN && in[1] == -1))) return false;
+  if (is_division(code) && !in[1]) return false;
+  bool quotient = code == IR_S_TRUNCDIV || code == IR_S_FLOORDIV || code == IR_S_CEILDIV;
+  if (quotient && operand == IR_I64 && in[0] == INT64_MIN && in[1] == -1) return false;
   bool arithmetic = (code >= IR_S_ADD && code <= IR_S_NEG) || code == IR_S_MAD || code == IR_S_ABS;
   if (operand == IR_I64 && arithmetic) return checked(expr, in, value);
   uint64_t bits[3], result;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/facts.c - what is known about symbols and arguments. Needs ir/simplify_rules.h, ir/module.h for functions. */
+/* ir/facts.c - what is known about symbols and arguments. Needs ir/span.c, ir/prove.c. */
 #include "ir/simplify_rules.h"
 
 #include "base/checked.h"
-#include "ir/module.h"
 
 ir_facts *ir_facts_new(ir_context *context, ir_arena *arena, const ir_facts *parent) {
   ir_facts *facts = ir_new(arena, ir_facts);
@@ -13,7 +12,7 @@ ir_facts *ir_facts_new(ir_context *context, ir_arena *arena, const ir_facts *par
 
 static const ir_known nothing = {.span = {INT64_MIN, UINT64_MAX}, .congruence = {1, 0}};
 
-static ir_known *known_of(ir_facts *facts, const ir_expr *expr) {
+ir_known *ir_facts_known(ir_facts *facts, const ir_expr *expr) {
   void **slot = ir_map_slot(facts->arena, &facts->known, expr);
   if (*slot) return *slot;
   ir_known *known = ir_new(facts->arena, ir_known);
@@ -46,6 +45,7 @@ bool ir_facts_lookup(const ir_facts *facts, const ir_expr *expr, ir_known *known
     found = true;
     narrow(known, here->span);
     refine(known, here->congruence);
+    if (here->below && !known->below) known->below = here->below;
     known->unbounded |= here->unbounded;
   }
   if (expr->code != IR_S_SYMBOL || !extents || known->unbounded) return found;
@@ -63,7 +63,7 @@ const ir_expr *ir_facts_truth(const ir_facts *facts, const ir_expr *condition) {
 
 void ir_facts_range(ir_facts *facts, const ir_expr *leaf, int64_t least, int64_t most) {
   ir_wide top = most == INT64_MAX ? (ir_wide)UINT64_MAX : most;
-  narrow(known_of(facts, leaf), (ir_span){least, top});
+  narrow(ir_facts_known(facts, leaf), (ir_span){least, top});
 }
 
 /* The bounds that FORM >= 0 puts on each atom that stands alone, given the spans of the others. */
@@ -80,10 +80,28 @@ static bool narrow_atoms(ir_facts *facts, ir_simplifier *s, const ir_linear *for
     if (factor > 0) bound.least = -limit;
     else bound.most = limit;
     if (bound.least <= span.least && bound.most >= span.most) continue;
-    narrow(known_of(facts, term->atoms[0]), bound);
+    narrow(ir_facts_known(facts, term->atoms[0]), bound);
     changed = true;
   }
   return changed;
+}
+
+static bool are_symbols(const ir_term *term) {
+  for (uint32_t i = 0; i < term->degree; i++) {
+    if (term->atoms[i]->code != IR_S_SYMBOL) return false;
+  }
+  return true;
+}
+
+/* argument <= product of symbols, from product - argument - k >= 0: an index below the extents of tensors. */
+static void note_below(ir_facts *facts, const ir_linear *form) {
+  if (form->count != 2 || form->constant > 0) return;
+  for (uint32_t i = 0; i < 2; i++) {
+    const ir_term *atom = &form->terms[i], *product = &form->terms[1 - i];
+    if (atom->degree != 1 || atom->factor != -1 || atom->atoms[0]->code != IR_S_ARG) continue;
+    if (product->factor < 1 || !are_symbols(product)) continue;
+    ir_facts_known(facts, atom->atoms[0])->below = product;
+  }
 }
 
 static ir_simplifier simplifier_of(ir_facts *facts) { return (ir_simplifier){.context = facts->context, .facts = facts}; }
@@ -94,6 +112,7 @@ static void add_inequality(ir_facts *facts, const ir_linear *form) {
   if (facts->last) facts->last->next = inequality;
   else facts->first = inequality;
   facts->last = inequality;
+  note_below(facts, inequality->form);
   /* Bounds of one atom bound others: a few rounds over everything known here. */
   bool changed = true;
   for (int round = 0; changed && round < 4; round++) {
@@ -113,12 +132,12 @@ static void note_equality(ir_facts *facts, ir_simplifier *s, const ir_linear *fo
   if ((factor != 1 && factor != -1) || form->constant == INT64_MIN) return;
   value = factor > 0 ? -form->constant : form->constant;
   const ir_expr *atom = form->terms[0].atoms[0];
-  narrow(known_of(facts, atom), (ir_span){value, value});
+  narrow(ir_facts_known(facts, atom), (ir_span){value, value});
   if (atom->code != IR_S_FLOORMOD || !ir_is_number(atom->kids[1], &by) || by <= 0 || value < 0 || value >= by) return;
   const ir_linear *dividend = ir_exact_form_of(s, atom->kids[0]);
   if (dividend->count != 1 || dividend->terms[0].degree != 1 || dividend->terms[0].factor != 1) return;
   if (!ir_sub_i64(value, dividend->constant, &residue)) return;
-  refine(known_of(facts, dividend->terms[0].atoms[0]), (ir_congruence){by, ir_floormod_i64(residue, by)});
+  refine(ir_facts_known(facts, dividend->terms[0].atoms[0]), (ir_congruence){by, ir_floormod_i64(residue, by)});
 }
 
 static void assume_comparison(ir_facts *facts, ir_simplifier *s, const ir_expr *condition) {
@@ -158,32 +177,4 @@ void ir_facts_assume(ir_facts *facts, const ir_expr *condition) {
     set_truth(facts, opposite, false);
   }
   ir_arena_free(&s.arena);
-}
-
-static bool stands_alone(const ir_type *type, const ir_expr *symbol) {
-  if (type->kind != IR_TYPE_TENSOR && type->kind != IR_TYPE_SHAPE && type->kind != IR_TYPE_TUPLE) return false;
-  for (uint32_t i = 0; i < type->count; i++) {
-    if (type->kind == IR_TYPE_TUPLE ? stands_alone(ir_type_field(type, i), symbol) : ir_type_dim(type, i) == symbol)
-      return true;
-  }
-  return false;
-}
-
-static bool is_extent(const ir_func *func, const ir_expr *symbol) {
-  for (size_t i = 0; i < func->param_count; i++) {
-    if (!func->params[i].symbol && stands_alone(func->params[i].type, symbol)) return true;
-  }
-  return false;
-}
-
-const ir_facts *ir_func_facts(ir_func *func) {
-  if (func->facts) return func->facts;
-  ir_facts *facts = ir_facts_new(ir_func_context(func), &func->item.module->arena, NULL);
-  facts->symbols_are_extents = true;
-  for (size_t i = 0; i < func->param_count; i++) {
-    const ir_expr *symbol = func->params[i].symbol;
-    if (symbol && !is_extent(func, symbol)) known_of(facts, symbol)->unbounded = true;
-  }
-  for (size_t i = 0; i < func->where_count; i++) ir_facts_assume(facts, func->where[i]);
-  return func->facts = facts;
 }

@@ -83,7 +83,8 @@ const ir_expr *ir_rule_bits(ir_simplifier *s, const ir_expr *expr) {
 const ir_expr *ir_rule_abs(ir_simplifier *s, const ir_expr *expr) {
   const ir_expr *kid = expr->kids[0];
   if (kid->code == IR_S_ABS) return kid;
-  if (kid->code == IR_S_NEG) return ir_make_unary(s, IR_S_ABS, kid->kids[0]);
+  bool has_sign = !ir_is_unsigned((ir_dtype)expr->dtype); /* -x of an unsigned x is another number */
+  if (kid->code == IR_S_NEG && has_sign) return ir_make_unary(s, IR_S_ABS, kid->kids[0]);
   if (ir_is_float((ir_dtype)expr->dtype)) return expr;
   ir_span span = ir_span_of(s, kid);
   if (span.least >= 0) return kid;

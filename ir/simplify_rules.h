@@ -24,7 +24,8 @@ typedef struct ir_congruence {
 typedef struct ir_known {
   ir_span span;
   ir_congruence congruence;
-  bool unbounded; /* a symbol that is not an extent */
+  const ir_term *below; /* the atom is at most this term; or NULL */
+  bool unbounded;       /* a symbol that is not an extent */
 } ir_known;
 
 /* FORM >= 0, over mathematical integers. */
@@ -32,6 +33,12 @@ typedef struct ir_inequality {
   const ir_linear *form;
   struct ir_inequality *next;
 } ir_inequality;
+
+/* A tensor has these extents: the product of any of the atoms is at most IR_EXTENT_MAX. */
+typedef struct ir_extents {
+  const ir_term *product;
+  struct ir_extents *next;
+} ir_extents;
 
 struct ir_facts {
   ir_context *context;
@@ -41,6 +48,7 @@ struct ir_facts {
   ir_map known;             /* expression -> ir_known */
   ir_map truths;            /* simplified bool expression -> ir_expr of true or false */
   ir_inequality *first, *last;
+  ir_extents *extents;
 };
 
 /* One run of the simplifier: everything is remembered by expression, under unchanging facts. */
@@ -54,6 +62,8 @@ typedef struct ir_simplifier {
 
 /* What the facts say of EXPR itself, not of its operands. False where they say nothing. */
 bool ir_facts_lookup(const ir_facts *facts, const ir_expr *expr, ir_known *known);
+/* The entry of EXPR in FACTS itself, made where it is missing. */
+ir_known *ir_facts_known(ir_facts *facts, const ir_expr *expr);
 /* The truth of a simplified condition that was assumed; NULL where it is not known. */
 const ir_expr *ir_facts_truth(const ir_facts *facts, const ir_expr *condition);
 
@@ -65,6 +75,9 @@ ir_span ir_span_of(ir_simplifier *s, const ir_expr *expr);
 /* Of FORM as a statement about mathematical integers; saturates far outside 64 bits. */
 ir_span ir_span_of_form(ir_simplifier *s, const ir_linear *form);
 ir_span ir_span_of_term(ir_simplifier *s, const ir_term *term);
+/* A better bound for a product of at least two atoms, from the extents of tensors. */
+ir_span ir_span_by_extents(ir_simplifier *s, const ir_term *term, ir_span span);
+ir_wide ir_bound_mul(ir_wide a, ir_wide b); /* saturates */
 /* FORM never leaves its dtype: its value is that of the mathematical sum. */
 bool ir_form_is_exact(ir_simplifier *s, const ir_linear *form);
 ir_congruence ir_congruence_of(ir_simplifier *s, const ir_expr *expr);

@@ -16,7 +16,7 @@ static ir_wide bound_add(ir_wide a, ir_wide b, int direction) {
   return sum;
 }
 
-static ir_wide bound_mul(ir_wide a, ir_wide b) {
+ir_wide ir_bound_mul(ir_wide a, ir_wide b) {
   ir_wide product;
   bool over = __builtin_mul_overflow(a, b, &product);
   if (over || product >= INFINITE || product <= -INFINITE) return (a < 0) == (b < 0) ? INFINITE : -INFINITE;
@@ -28,8 +28,8 @@ static ir_wide most_of(ir_wide a, ir_wide b) { return a > b ? a : b; }
 static ir_span joined(ir_span a, ir_span b) { return (ir_span){least_of(a.least, b.least), most_of(a.most, b.most)}; }
 
 static ir_span product_of(ir_span a, ir_span b) {
-  ir_wide p = bound_mul(a.least, b.least), q = bound_mul(a.least, b.most);
-  ir_wide r = bound_mul(a.most, b.least), t = bound_mul(a.most, b.most);
+  ir_wide p = ir_bound_mul(a.least, b.least), q = ir_bound_mul(a.least, b.most);
+  ir_wide r = ir_bound_mul(a.most, b.least), t = ir_bound_mul(a.most, b.most);
   return (ir_span){least_of(least_of(p, q), least_of(r, t)), most_of(most_of(p, q), most_of(r, t))};
 }
 
@@ -54,7 +54,8 @@ ir_span ir_span_of_term(ir_simplifier *s, const ir_term *term) {
     product = product_of(product, power);
     i = same;
   }
-  return product;
+  bool wraps = product.least < INT64_MIN || product.most > INT64_MAX;
+  return wraps && term->degree > 1 ? ir_span_by_extents(s, term, product) : product;
 }
 
 ir_span ir_span_of_form(ir_simplifier *s, const ir_linear *form) {
