@@ -66,12 +66,31 @@ void ir_facts_range(ir_facts *facts, const ir_expr *leaf, int64_t least, int64_t
   narrow(ir_facts_known(facts, leaf), (ir_span){least, top});
 }
 
+/* A product of at least 1 has no factor 0: where none is negative, each is at least 1. */
+static bool narrow_product(ir_facts *facts, ir_simplifier *s, const ir_linear *form, uint32_t i) {
+  const ir_term *term = &form->terms[i];
+  ir_linear alone = {.dtype = form->dtype, .lanes = form->lanes, .count = 1, .terms = &form->terms[i]};
+  const ir_linear *rest = term->factor > 0 ? ir_linear_combine(&s->arena, form, 1, &alone, -1) : NULL;
+  if (!rest || ir_span_of_form(s, rest).most >= 0) return false;
+  bool changed = false;
+  for (uint32_t k = 0; k < term->degree; k++) {
+    if (ir_span_of(s, term->atoms[k]).least < 0) return false;
+  }
+  for (uint32_t k = 0; k < term->degree; k++) {
+    if (ir_span_of(s, term->atoms[k]).least > 0) continue;
+    narrow(ir_facts_known(facts, term->atoms[k]), (ir_span){1, UINT64_MAX});
+    changed = true;
+  }
+  return changed;
+}
+
 /* The bounds that FORM >= 0 puts on each atom that stands alone, given the spans of the others. */
 static bool narrow_atoms(ir_facts *facts, ir_simplifier *s, const ir_linear *form) {
   bool changed = false;
   for (uint32_t i = 0; i < form->count; i++) {
     const ir_term *term = &form->terms[i];
     ir_linear alone = {.dtype = form->dtype, .lanes = form->lanes, .count = 1, .terms = &form->terms[i]};
+    if (term->degree > 1) changed |= narrow_product(facts, s, form, i);
     const ir_linear *rest = term->degree == 1 ? ir_linear_combine(&s->arena, form, 1, &alone, -1) : NULL;
     if (!rest) continue;
     ir_wide most = ir_span_of_form(s, rest).most; /* factor * atom >= -most */

@@ -9,18 +9,38 @@ enum { MAX_DEPTH = 4, BUDGET = 400 };
 
 static bool search(ir_simplifier *s, const ir_linear *form, int depth);
 
-/* Whether FORM >= 0 follows from FACT >= 0 by way of FORM - k * FACT >= 0 with k > 0, where that removes a term. */
+/* The atoms of TERM that PART lacks, into *beside; false where PART has others, or where one left may be negative. */
+static bool left_beside(ir_simplifier *s, const ir_term *term, const ir_term *part, ir_term *beside) {
+  if (part->degree > term->degree || (part->factor < 0) != (term->factor < 0)) return false;
+  const ir_expr **atoms = ir_new_array(&s->arena, const ir_expr *, (size_t)term->degree + 1);
+  *beside = (ir_term){.factor = 1, .atoms = atoms};
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < term->degree; i++) {
+    if (found < part->degree && term->atoms[i] == part->atoms[found]) found++;
+    else atoms[beside->degree++] = term->atoms[i];
+  }
+  for (uint32_t i = 0; i < beside->degree; i++) {
+    if (ir_span_of(s, atoms[i]).least < 0) return false;
+  }
+  return found == part->degree;
+}
+
+/* Whether FORM >= 0 follows from FACT >= 0 by way of FORM - k * FACT >= 0 with k >= 0, a number times atoms that are not
+ * negative, where that removes a term. */
 static bool by_fact(ir_simplifier *s, const ir_linear *form, const ir_linear *fact, int depth) {
   for (uint32_t i = 0; i < form->count; i++) {
-    const ir_term *term = &form->terms[i];
-    int64_t factor = ir_linear_factor(fact, term);
-    if (!factor || (factor < 0) != (term->factor < 0)) continue;
-    int64_t gcd = ir_gcd_i64(term->factor, factor), mine = factor / gcd, other = term->factor / gcd;
-    if (mine == INT64_MIN || other == INT64_MIN) continue;
-    if (mine < 0) mine = -mine, other = -other;
-    if (other < 0) other = -other;
-    const ir_linear *left = ir_linear_combine(&s->arena, form, mine, fact, -other);
-    if (left && search(s, left, depth - 1)) return true;
+    for (uint32_t k = 0; k < fact->count; k++) {
+      ir_term beside;
+      if (!left_beside(s, &form->terms[i], &fact->terms[k], &beside)) continue;
+      int64_t gcd = ir_gcd_i64(form->terms[i].factor, fact->terms[k].factor);
+      int64_t mine = fact->terms[k].factor / gcd, other = form->terms[i].factor / gcd;
+      if (mine == INT64_MIN || other == INT64_MIN) continue;
+      if (mine < 0) mine = -mine, other = -other;
+      const ir_linear *scaled = fact;
+      if (beside.degree) scaled = ir_linear_product(&s->arena, fact, ir_linear_terms(&s->arena, fact, 1, &beside, 0));
+      const ir_linear *left = scaled ? ir_linear_combine(&s->arena, form, mine, scaled, -other) : NULL;
+      if (left && search(s, left, depth - 1)) return true;
+    }
   }
   return false;
 }
@@ -36,6 +56,11 @@ static bool by_difference(ir_simplifier *s, const ir_linear *form, const ir_line
 static bool by_quotient(ir_simplifier *s, const ir_linear *form, const ir_expr *atom, int depth) {
   const ir_linear *a = ir_exact_form_of(s, atom->kids[0]), *b = ir_exact_form_of(s, atom->kids[1]);
   if (ir_span_of(s, atom->kids[1]).least < 1) return false;
+  /* For b >= 1 and integers, form >= 0 where b * form + b - 1 >= 0: the quotient meets its dividend without rounding. */
+  const ir_linear *scaled = depth > 1 ? ir_linear_product(&s->arena, form, b) : NULL;
+  if (scaled) scaled = ir_linear_combine(&s->arena, scaled, 1, b, 1);
+  if (scaled) scaled = ir_linear_add_const(&s->arena, scaled, -1);
+  if (scaled && search(s, scaled, depth - 1)) return true;
   const ir_linear *product = ir_linear_product(&s->arena, ir_linear_atom(&s->arena, atom), b);
   const ir_linear *beyond = product ? ir_linear_combine(&s->arena, product, 1, b, 1) : NULL;
   const ir_linear *before = product ? ir_linear_combine(&s->arena, product, 1, b, -1) : NULL;

@@ -131,12 +131,22 @@ static bool has_extreme_factor(const ir_linear *form) {
   return form->constant <= INT64_MIN + 1;
 }
 
-/* FORM code 0 as a comparison of two sides: the first term stays on the left, with a positive factor, and the constant
- * goes to the right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
+/* The term that a comparison puts on its left: an index rather than an extent, `i < n * 4`. */
+static const ir_term *leading(const ir_linear *form) {
+  for (uint32_t i = 0; i < form->count; i++) {
+    for (uint32_t k = 0; k < form->terms[i].degree; k++) {
+      if (form->terms[i].atoms[k]->code != IR_S_SYMBOL) return &form->terms[i];
+    }
+  }
+  return &form->terms[0];
+}
+
+/* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on the
+ * right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
 static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_linear *form, bool exact) {
   if (!form->count || has_extreme_factor(form)) return NULL;
   const ir_linear *zero = ir_linear_const(&s->arena, form->dtype, form->lanes, 0);
-  bool flip = form->terms[0].factor < 0;
+  bool flip = leading(form)->factor < 0;
   if (flip && !(form = ir_linear_combine(&s->arena, form, -1, zero, 1))) return NULL;
   static const uint16_t flipped[] = {IR_S_GT, IR_S_GE, IR_S_LT, IR_S_LE};
   bool equality = code == IR_S_EQ || code == IR_S_NE;

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ir/eval.h"
 #include "ir/formula.h"
+#include "ir/type.h"
 #include "test/unit/check.h"
 
 #include <stdlib.h>
@@ -506,16 +507,77 @@ static void random_facts(ir_facts *facts) {
 }
 
 /* Moves to other values that the facts allow. */
-static bool move(void) {
+static wide index_value(size_t i);
+
+static bool move(bool index) {
   wide kept[8];
   memcpy(kept, leaf_values, sizeof kept);
   for (size_t i = 0; i < leaf_count; i++) {
-    if (next(2)) leaf_values[i] = random_value(i);
+    if (next(2)) leaf_values[i] = index ? index_value(i) : random_value(i);
   }
-  bool ignored, holds = true;
+  bool ignored, holds = !index || leaf_values[0] * leaf_values[1] <= IR_EXTENT_MAX;
   for (size_t i = 0; i < condition_count && holds; i++) holds = evaluate(conditions[i], &ignored) != 0;
   if (!holds) memcpy(leaf_values, kept, sizeof kept);
   return holds;
+}
+
+/* --- random index arithmetic: extents a, b of a tensor, arguments below products of them --- */
+
+static const ir_expr *index_leaf(void) {
+  return next(3) ? leaves[next((uint32_t)leaf_count)] : ir_expr_i64(context, next(4) ? (int64_t)next(9) : random_number(IR_I64));
+}
+
+static const ir_expr *index_expr(int depth) {
+  static const ir_scalar_code codes[] = {IR_S_ADD, IR_S_ADD, IR_S_ADD, IR_S_SUB, IR_S_MUL, IR_S_MUL, IR_S_MUL, IR_S_FLOORDIV,
+                                         IR_S_FLOORDIV, IR_S_FLOORMOD, IR_S_FLOORMOD, IR_S_CEILDIV, IR_S_MIN, IR_S_MAX};
+  if (depth <= 0 || !next(6)) return index_leaf();
+  if (!next(5)) {
+    /* y * floordiv(x, y) + floormod(x, y), and pieces of it */
+    const ir_expr *x = index_expr(depth - 2), *y = next(2) ? ir_expr_i64(context, 1 + (int64_t)next(8)) : index_leaf();
+    const ir_expr *quotient = ir_expr_binary(context, IR_S_FLOORDIV, x, y), *by = next(4) ? y : index_leaf();
+    const ir_expr *product = ir_expr_binary(context, IR_S_MUL, quotient, by);
+    return ir_expr_binary(context, IR_S_ADD, product, next(3) ? ir_expr_binary(context, IR_S_FLOORMOD, x, y) : index_leaf());
+  }
+  return ir_expr_binary(context, codes[next(14)], index_expr(depth - 1), next(2) ? index_leaf() : index_expr(depth - 1));
+}
+
+static const ir_expr *index_condition(int depth) {
+  static const ir_scalar_code compare[] = {IR_S_LT, IR_S_LT, IR_S_LE, IR_S_GE, IR_S_GT, IR_S_EQ, IR_S_NE};
+  return ir_expr_binary(context, compare[next(7)], index_expr(depth), index_expr(depth));
+}
+
+/* Values below MOST, such that the extents multiply to IR_EXTENT_MAX at most. */
+static wide index_value(size_t i) {
+  static const int64_t extents_of[] = {0, 1, 2, 3, 4, 5, 8, 12, 16, 100, 1 << 12, 1 << 24};
+  if (i == 1 && next(8) == 0 && leaf_values[0] < 2) return IR_EXTENT_MAX;
+  if (i < 2) return extents_of[next(12)];
+  wide most = i == 2 ? leaf_values[0] * leaf_values[1] : i == 3 ? leaf_values[1] : 1000;
+  if (!next(4)) return most ? most - 1 : 0;
+  return next(3) || most < 1 ? (wide)next(20) : (wide)next(1u << 30) % most;
+}
+
+static void index_facts(ir_facts *facts) {
+  leaf_count = 5, condition_count = 0;
+  for (size_t i = 0; i < leaf_count; i++) {
+    const char *name = ir_arena_printf(&arena, "%c", (char)('a' + i));
+    leaves[i] = i < 2 ? ir_expr_symbol(context, ir_intern(context, ir_slice_of(name))) : ir_expr_arg(context, (uint32_t)i, IR_I64, 1);
+    leaf_values[i] = index_value(i);
+    ranges[i] = (struct range){0, INT64_MAX};
+  }
+  ir_facts_tensor(facts, ir_type_tensor(context, IR_F32, 2, leaves));
+  for (uint32_t n = next(5); n-- > 0 && condition_count < 4;) {
+    bool ignored;
+    const ir_expr *bounds[] = {
+        ir_expr_binary(context, IR_S_LT, leaves[2], ir_expr_binary(context, IR_S_MUL, leaves[0], leaves[1])),
+        ir_expr_binary(context, IR_S_LT, leaves[3], leaves[1]),
+        ir_expr_binary(context, IR_S_GE, leaves[2 + next(3)], ir_expr_i64(context, 0)),
+        ir_expr_binary(context, IR_S_GE, leaves[2 + next(3)], ir_expr_i64(context, 0)),
+        index_condition(1)};
+    const ir_expr *condition = bounds[next(5)];
+    if (!evaluate(condition, &ignored)) condition = ir_expr_unary(context, IR_S_NOT, condition);
+    conditions[condition_count++] = condition;
+    ir_facts_assume(facts, condition);
+  }
 }
 
 static bool leaf_value(void *user, const ir_expr *leaf, int64_t *value) {
@@ -538,9 +600,16 @@ static size_t changed, proven;
 
 static void test_random(void) {
   ir_facts *facts = ir_facts_new(context, &arena, NULL);
-  random_leaves(facts);
-  random_facts(facts);
-  const ir_expr *expr = random_expr(next(3) ? random_dtype() : IR_BOOL, 2 + (int)next(5));
+  bool index = next(3) == 0;
+  const ir_expr *expr;
+  if (index) {
+    index_facts(facts);
+    expr = next(2) ? index_expr(2 + (int)next(4)) : index_condition(1 + (int)next(4));
+  } else {
+    random_leaves(facts);
+    random_facts(facts);
+    expr = random_expr(next(3) ? random_dtype() : IR_BOOL, 2 + (int)next(5));
+  }
   if (expr->size > 200) return;
   const ir_expr *simple = ir_simplify(context, facts, expr);
   changed += simple != expr;
@@ -555,7 +624,7 @@ static void test_random(void) {
   else ir_range_of(context, facts, expr, &least, &most);
   proven += proof != IR_UNKNOWN;
   for (int sample = 0; sample < 12; sample++) {
-    if (sample && !move()) continue;
+    if (sample && !move(index)) continue;
     bool overflow = false, ignored;
     wide before = evaluate(expr, &overflow), after = evaluate(simple, &ignored);
     int64_t computed;
