@@ -5,30 +5,43 @@
 
 #include "base/checked.h"
 
-enum { MAX_DEPTH = 4, BUDGET = 400 };
+enum { MAX_DEPTH = 4, BUDGET = 150 };
 
 static bool search(ir_simplifier *s, const ir_linear *form, int depth);
 
 /* The atoms of TERM that PART lacks, into *beside; false where PART has others, or where one left may be negative. */
 static bool left_beside(ir_simplifier *s, const ir_term *term, const ir_term *part, ir_term *beside) {
   if (part->degree > term->degree || (part->factor < 0) != (term->factor < 0)) return false;
-  const ir_expr **atoms = ir_new_array(&s->arena, const ir_expr *, (size_t)term->degree + 1);
-  *beside = (ir_term){.factor = 1, .atoms = atoms};
   uint32_t found = 0;
-  for (uint32_t i = 0; i < term->degree; i++) {
+  for (uint32_t i = 0; i < term->degree && found < part->degree; i++) found += term->atoms[i] == part->atoms[found];
+  if (found < part->degree) return false;
+  *beside = (ir_term){.factor = 1};
+  if (term->degree == part->degree) return true;
+  const ir_expr **atoms = ir_new_array(&s->arena, const ir_expr *, term->degree);
+  beside->atoms = atoms;
+  for (uint32_t i = found = 0; i < term->degree; i++) {
     if (found < part->degree && term->atoms[i] == part->atoms[found]) found++;
     else atoms[beside->degree++] = term->atoms[i];
   }
   for (uint32_t i = 0; i < beside->degree; i++) {
     if (ir_span_of(s, atoms[i]).least < 0) return false;
   }
-  return found == part->degree;
+  return true;
+}
+
+static bool has_negative_term(ir_simplifier *s, const ir_linear *form) {
+  for (uint32_t i = 0; i < form->count; i++) {
+    if (ir_span_of_term(s, &form->terms[i]).least < 0) return true;
+  }
+  return false;
 }
 
 /* Whether FORM >= 0 follows from FACT >= 0 by way of FORM - k * FACT >= 0 with k >= 0, a number times atoms that are not
- * negative, where that removes a term. */
+ * negative, where that removes a term: one that may be negative, while there is such a term. */
 static bool by_fact(ir_simplifier *s, const ir_linear *form, const ir_linear *fact, int depth) {
+  bool negative = has_negative_term(s, form);
   for (uint32_t i = 0; i < form->count; i++) {
+    if (negative && ir_span_of_term(s, &form->terms[i]).least >= 0) continue;
     for (uint32_t k = 0; k < fact->count; k++) {
       ir_term beside;
       if (!left_beside(s, &form->terms[i], &fact->terms[k], &beside)) continue;
