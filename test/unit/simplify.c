@@ -189,6 +189,13 @@ static void test_facts(void) {
   ir_facts_assume(opaque, parse("u < w || n > 3"));
   PROVES(opaque, "u < w || n > 3");
   REFUTES(opaque, "!(u < w || n > 3)");
+  ir_facts *signs = ir_facts_new(context, &arena, NULL);
+  ir_facts_range(signs, parse("u"), -5, 5), ir_facts_range(signs, parse("w"), -5, 5);
+  ir_facts_assume(signs, parse("u * w >= 1"));
+  UNKNOWN(signs, "u >= 1"); /* or both are negative */
+  ir_facts_range(signs, parse("u"), 0, 5), ir_facts_range(signs, parse("w"), 0, 5);
+  ir_facts_assume(signs, parse("u * w >= 2"));
+  PROVES(signs, "u >= 1");
   int64_t least, most;
   ir_facts_range(fixed, names[5].value, 0, 3);
   ir_range_of(context, fixed, parse("i * 4 + 3 - n"), &least, &most);
@@ -226,6 +233,27 @@ static void test_order(void) {
   SIMPLIFIED(f, "select(!(u == w), m, k)", "select((u != w), m, k)");
   SIMPLIFIED(NULL, "p < q || !(p < q)", "1");
   SIMPLIFIED(NULL, "!(p < q)", "not(($7 < $8))");
+}
+
+/* Index arithmetic over a tensor f32[n, m, k]: i < n * m is split and joined again. */
+static void test_indices(void) {
+  ir_facts *f = ir_facts_new(context, &arena, NULL);
+  const ir_expr *dims[] = {names[0].value, names[1].value, names[2].value};
+  ir_facts_tensor(f, ir_type_tensor(context, IR_F32, 3, dims));
+  UNCHANGED(f, "floordiv((k * m) * n, n)"); /* 0 for n = 0 */
+  ir_facts_assume(f, parse("i >= 0 && i < n * m"));
+  ir_facts_assume(f, parse("u >= 0 && u < k"));
+  SIMPLIFIED(f, "floordiv(n * m * k, m)", "(k * n)");
+  SIMPLIFIED(f, "floordiv(i * k + u, k)", "$5");
+  SIMPLIFIED(f, "floormod(i * k + u, k)", "u");
+  SIMPLIFIED(f, "floordiv(i, m) * m + floormod(i, m)", "$5");
+  SIMPLIFIED(f, "floordiv(i * 768 + 5, 768)", "$5");
+  SIMPLIFIED(f, "floordiv((n + 1) * m, m)", "(n + 1)");
+  PROVES(f, "floordiv(i, m) < n");
+  PROVES(f, "floormod(i, m) < m");
+  PROVES(f, "i * k + u < n * m * k");
+  PROVES(f, "i * k * 4 + u * 4 + 3 < n * m * k * 4");
+  UNKNOWN(f, "i * k + u + 1 < n * m * k");
 }
 
 static void test_broadcasts(void) {
@@ -415,9 +443,23 @@ static const ir_expr *random_bool(int depth) {
   return ir_expr_binary(context, compare[next(6)], random_expr(dtype, depth - 1), random_expr(dtype, depth - 1));
 }
 
+/* A quotient or remainder of a sum by a small number. */
+static const ir_expr *random_division(ir_dtype dtype) {
+  static const ir_scalar_code codes[] = {IR_S_FLOORDIV, IR_S_FLOORMOD, IR_S_CEILDIV, IR_S_TRUNCDIV, IR_S_TRUNCMOD, IR_S_FLOORDIV};
+  const ir_expr *sum = random_leaf(dtype);
+  for (uint32_t n = 1 + next(3); n-- > 0;) {
+    const ir_expr *part = next(2) ? ir_expr_int(context, dtype, (int64_t)next(40) - 20) : random_leaf(dtype);
+    if (next(2)) part = ir_expr_binary(context, IR_S_MUL, part, ir_expr_int(context, dtype, 1 + (int64_t)next(12)));
+    sum = ir_expr_binary(context, next(4) ? IR_S_ADD : IR_S_SUB, sum, part);
+    if (!next(4)) sum = ir_expr_binary(context, codes[next(6)], sum, ir_expr_int(context, dtype, 1 + (int64_t)next(8)));
+  }
+  return ir_expr_binary(context, codes[next(6)], sum, ir_expr_int(context, dtype, 1 + (int64_t)next(16)));
+}
+
 static const ir_expr *random_expr(ir_dtype dtype, int depth) {
   if (depth <= 0 || !next(7)) return random_leaf(dtype);
   if (dtype == IR_BOOL && next(8)) return random_bool(depth);
+  if (dtype != IR_BOOL && !next(8)) return random_division(dtype);
   if (!next(12)) return ir_expr_ternary(context, next(4) ? IR_S_SELECT : IR_S_GUARD, random_expr(IR_BOOL, depth - 1),
                                         random_expr(dtype, depth - 1), random_expr(dtype, depth - 1));
   if (dtype == IR_BOOL) return random_bool(depth);
@@ -468,7 +510,11 @@ static void random_leaves(ir_facts *facts) {
     int64_t least = dtype == IR_U64 ? 0 : ir_int_from_bits(dtype, ir_is_signed(dtype) ? UINT64_C(1) << (ir_dtypes[dtype].bits - 1) : 0);
     int64_t most = dtype == IR_U64 ? INT64_MAX : ir_int_from_bits(dtype, (UINT64_C(1) << (ir_dtypes[dtype].bits - ir_is_signed(dtype))) - 1);
     ranges[i] = (struct range){least, most};
-    uint32_t kind = next(6);
+    uint32_t kind = next(8);
+    if (kind >= 6) { /* close to an end */
+      if (kind == 6) ranges[i].least = most - (int64_t)next(30);
+      else ranges[i].most = least + (int64_t)next(30);
+    }
     if (kind < 4) {
       ranges[i].least = kind == 3 ? random_number(dtype) : 0;
       ranges[i].most = kind == 0 ? most : kind == 1 ? least + 0 : ranges[i].least + (int64_t)next(100);
@@ -551,6 +597,7 @@ static wide index_value(size_t i) {
   static const int64_t extents_of[] = {0, 1, 2, 3, 4, 5, 8, 12, 16, 100, 1 << 12, 1 << 24};
   if (i == 1 && next(8) == 0 && leaf_values[0] < 2) return IR_EXTENT_MAX;
   if (i < 2) return extents_of[next(12)];
+  if (ranges[i].least < 0) return (wide)next(20) - 9;
   wide most = i == 2 ? leaf_values[0] * leaf_values[1] : i == 3 ? leaf_values[1] : 1000;
   if (!next(4)) return most ? most - 1 : 0;
   return next(3) || most < 1 ? (wide)next(20) : (wide)next(1u << 30) % most;
@@ -561,8 +608,9 @@ static void index_facts(ir_facts *facts) {
   for (size_t i = 0; i < leaf_count; i++) {
     const char *name = ir_arena_printf(&arena, "%c", (char)('a' + i));
     leaves[i] = i < 2 ? ir_expr_symbol(context, ir_intern(context, ir_slice_of(name))) : ir_expr_arg(context, (uint32_t)i, IR_I64, 1);
+    ranges[i] = i > 2 && !next(3) ? (struct range){-9, 10} : (struct range){0, INT64_MAX};
     leaf_values[i] = index_value(i);
-    ranges[i] = (struct range){0, INT64_MAX};
+    if (ranges[i].least < 0 && next(2)) ir_facts_range(facts, leaves[i], -9, 10);
   }
   ir_facts_tensor(facts, ir_type_tensor(context, IR_F32, 2, leaves));
   for (uint32_t n = next(5); n-- > 0 && condition_count < 4;) {
@@ -648,6 +696,7 @@ int main(int argc, char **argv) {
   test_divisions();
   test_facts();
   test_order();
+  test_indices();
   test_broadcasts();
   test_conversions();
   test_floats();
