@@ -53,7 +53,8 @@ static ssize_t write_quietly(int fd, const void *bytes, size_t size) {
   int error = errno;
   if (wrote < 0 && error == EPIPE && !was_pending) {
     const struct timespec now = {0, 0};
-    while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {}
+    while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
+    }
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   errno = error;
@@ -179,9 +180,7 @@ static bool open_beside(ir_output *output, const char *path, const struct stat *
   output->mode = status->st_mode & 07777;
   output->uid = status->st_uid;
   output->gid = status->st_gid;
-  output->fd = access("/proc/self/fd", X_OK)
-                   ? -1
-                   : openat(output->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  output->fd = access("/proc/self/fd", X_OK) ? -1 : openat(output->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   if (output->fd < 0) output->fd = claim_name(output, -1);
   if (output->fd < 0) return fail(output, "create a file in its folder", errno);
   output->target = path;
@@ -204,7 +203,7 @@ static bool open_path(ir_output *output, const char *path) {
     return false;
   }
   return status.st_mode && !S_ISREG(status.st_mode) ? open_in_place(output, path, -1)
-                                                     : open_beside(output, path, &status);
+                                                    : open_beside(output, path, &status);
 }
 
 static void release(ir_output *output) {

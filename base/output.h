@@ -18,8 +18,8 @@ typedef struct ir_output ir_output;
 
 #define IR_OUTPUT_HOLD ((size_t)1 << 20)
 
-/* Reports and returns NULL where nothing can be written at PATH. DIAGS must live until the output ends; each output ends
- * with exactly one commit or discard. */
+/* Reports and returns NULL where nothing can be written at PATH. DIAGS must live until the output ends; each output
+ * ends with exactly one commit or discard. */
 ir_output *ir_output_open(ir_diags *diags, const char *path);
 void ir_output_bytes(ir_output *output, const void *bytes, size_t size);
 void ir_output_text(ir_output *output, const char *text);

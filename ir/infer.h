@@ -39,6 +39,11 @@ bool ir_infer_bool(const ir_infer *in, const char *name);
 double ir_infer_float(const ir_infer *in, const char *name);
 const char *ir_infer_word(const ir_infer *in, const char *name);
 ir_dtype ir_infer_dtype(const ir_infer *in, const char *name);
+/* The name of an operand for messages: 'x', 'tensors[2]' (without the quotes). */
+const char *ir_infer_operand_name(const ir_infer *in, size_t operand);
+/* The dtype that a bare literal takes as operand OPERAND: by the signature of the callee in a call, by the row else.
+ * Operands whose type is not known yet are NULL. IR_DTYPE_UNKNOWN: nothing says, so i64 or f32 by the spelling. */
+ir_dtype ir_infer_literal_dtype(const ir_infer *in, size_t operand);
 /* An axis attribute value counted from the end where negative, checked against RANK. */
 bool ir_infer_axis(ir_infer *in, int64_t axis, size_t rank, size_t *out);
 
@@ -61,6 +66,9 @@ typedef struct ir_binding {
 /* Matches a parameter type with an argument type: symbols standing alone in PARAM are bound, everything else must not
  * provably differ. False with *why (static text or on the arena) on a conflict. An argument extent `?` binds nothing. */
 bool ir_unify(ir_context *context, const ir_facts *facts, ir_binding *binding, const ir_type *param, const ir_type *argument, const char **why);
+/* Binds the explicit symbol parameters and unifies the types of FUNC's parameters with the operands FIRST.. of IN, in
+ * order (SKIP_OUT: without `out` parameters); reports what does not fit. */
+bool ir_infer_unify_call(ir_infer *in, const ir_func *func, size_t first, bool skip_out, ir_binding *binding);
 /* TYPE with bound symbols replaced and simplified; extents that still hold an unbound symbol become `?`. */
 const ir_type *ir_type_substitute(ir_context *context, const ir_facts *facts, const ir_binding *binding, const ir_type *type);
 const ir_expr *ir_expr_substitute(ir_context *context, const ir_binding *binding, const ir_expr *expr); /* NULL where a symbol is unbound */

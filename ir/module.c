@@ -4,6 +4,18 @@
 
 #include "ir/simplify.h"
 
+struct ir_owned {
+  void *thing;
+  void (*free)(void *thing);
+  struct ir_owned *next;
+};
+
+void ir_module_own(ir_module *module, void *thing, void (*free)(void *thing)) {
+  struct ir_owned *owned = ir_new(&module->arena, struct ir_owned);
+  *owned = (struct ir_owned){thing, free, module->owned};
+  module->owned = owned;
+}
+
 ir_module *ir_module_new(ir_context *context) {
   ir_module *module = ir_heap_alloc(sizeof *module);
   *module = (ir_module){.context = context};
@@ -12,6 +24,7 @@ ir_module *ir_module_new(ir_context *context) {
 
 void ir_module_free(ir_module *module) {
   if (!module) return;
+  for (const struct ir_owned *owned = module->owned; owned; owned = owned->next) owned->free(owned->thing);
   ir_arena_free(&module->arena);
   ir_heap_free(module);
 }

@@ -73,11 +73,16 @@ struct ir_module {
   const char *folder;   /* where `file(...)` resources are looked up; NULL: nowhere */
   ir_map items;         /* interned name -> ir_item */
   ir_map op_dicts, op_locs;
+  ir_map files;         /* interned path -> what loads resources keeps of an open file */
   ir_op *free_ops[64];  /* erased operations by size / 8 */
+  struct ir_owned *owned; /* ir_module_own */
 };
 
 ir_module *ir_module_new(ir_context *context);
 void ir_module_free(ir_module *module);
+
+/* FREE(THING) is called when the module is freed: mapped files that resources point into. */
+void ir_module_own(ir_module *module, void *thing, void (*free)(void *thing));
 
 ir_item *ir_module_find(const ir_module *module, const ir_string *name);
 /* Adds an item (its name, kind, flags, range set) after AFTER, or last where AFTER is NULL. The name must be free. */

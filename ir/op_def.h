@@ -18,7 +18,7 @@ typedef enum ir_opcode {
   IR_OP_COUNT
 } ir_opcode;
 
-/* What an operand may be. A tensor constraint also takes a scalar value or a literal where `scalar` is set. */
+/* What an operand may be. A tensor constraint also takes a scalar (a loop counter, a literal): it is a 0-d tensor. */
 typedef enum ir_constraint {
   IR_ANY_VALUE,
   IR_ANY_TENSOR,
@@ -36,10 +36,18 @@ typedef enum ir_constraint {
 
 typedef enum ir_multiplicity { IR_ONE, IR_OPTIONAL, IR_MANY } ir_multiplicity;
 
+/* The dtype of a bare literal as an operand: see ir_infer_literal_dtype. */
+typedef enum ir_literal {
+  IR_LITERAL_LIKE,  /* that of the first operand whose type is known */
+  IR_LITERAL_INDEX, /* i64 */
+  IR_LITERAL_DTYPE, /* the attribute `dtype`, where it is there */
+} ir_literal;
+
 typedef struct ir_operand_def {
   const char *name;
   ir_constraint constraint;
   ir_multiplicity multiplicity; /* OPTIONAL operands come after the ONEs, at most one MANY, last */
+  ir_literal literal;
   const char *doc;
 } ir_operand_def;
 
@@ -105,7 +113,8 @@ struct ir_op_def {
   int8_t regions;    /* number of regions; -1: any */
   uint32_t traits;
   ir_numerics numerics;
-  const char *element; /* ELEMENTWISE: the scalar expression over the operands' and attributes' names */
+  const char *element;     /* ELEMENTWISE: the scalar expression over the operands' and attributes' names */
+  const char *element_int; /* the same for operands that are not floats, where it is another one */
   /* Fills the result types (ir_infer_result), or reports and returns false. NULL: no results. */
   bool (*infer)(ir_infer *in);
   /* Further checks of the verifier, after inference. May be NULL. */

@@ -26,6 +26,7 @@ static bool lacks(const ir_op *op, ir_property property) {
   case IR_PROPERTY_LEGAL: return ir_has(op, IR_GRAPH) && ir_op_row(op)->numerics != IR_STRUCTURE;
   case IR_PROPERTY_NO_DATAFLOW: return ir_is(op, IR_DATAFLOW);
   case IR_PROPERTY_LOOPS: return ir_is(op, IR_COMPUTE);
+  case IR_PROPERTY_BUFFERS: return ir_is(op, IR_CALL_TIR) || ir_is(op, IR_CALL_TIR_INPLACE);
   }
   return false;
 }
@@ -53,7 +54,8 @@ static const struct {
   ir_property property;
   const char *pass;
 } makers[] = {
-    {IR_PROPERTY_LEGAL, "legalize"}, {IR_PROPERTY_NO_DATAFLOW, "to-non-dataflow"}, {IR_PROPERTY_LOOPS, "schedule"}};
+    {IR_PROPERTY_LEGAL, "legalize"}, {IR_PROPERTY_NO_DATAFLOW, "to-non-dataflow"}, {IR_PROPERTY_LOOPS, "schedule"},
+    {IR_PROPERTY_BUFFERS, "call-tir-rewrite"}};
 
 static bool check_needs(ir_module *module, const ir_pass *pass) {
   for (size_t i = 0; i < ir_count_of(makers); i++) {

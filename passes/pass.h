@@ -29,6 +29,7 @@ typedef enum ir_property {
   IR_PROPERTY_LEGAL = 1 << 0,    /* no tensor operator is left that a prim_func could compute: legalize */
   IR_PROPERTY_NO_DATAFLOW = 1 << 1, /* no dataflow regions: to-non-dataflow */
   IR_PROPERTY_LOOPS = 1 << 2,    /* no compute nests, only loops: schedule */
+  IR_PROPERTY_BUFFERS = 1 << 3,  /* no call_tir, results have explicit memory: call-tir-rewrite */
 } ir_property;
 
 /* A pass: one file, one symbol, one row in passes.def. One of each_op, each_func and run. */

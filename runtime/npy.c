@@ -350,8 +350,10 @@ bool ir_npy_put(ir_diags *diags, ir_output *output, const char *name, const ir_n
     if (elements[i].dtype == array->dtype) element = elements[i].name;
   }
   if (!element) {
-    ir_error_in(diags, name, "NumPy has no element type for %s: convert it first (f32 holds bf16 and f8, i8 holds i4, "
-                "u8 holds u4)", ir_dtype_name(array->dtype));
+    ir_error_in(diags, name,
+                "NumPy has no element type for %s: convert it first (f32 holds bf16 and f8, i8 holds i4, "
+                "u8 holds u4)",
+                ir_dtype_name(array->dtype));
     return false;
   }
   int64_t count, bytes;

@@ -14,10 +14,9 @@
 enum { LENGTH_SIZE = 8, MAX_HEADER = 100000000, SHOWN_NAME = 120 };
 
 static const char *const format_names[IR_DTYPE_COUNT] = {
-    [IR_BOOL] = "BOOL",     [IR_I8] = "I8",   [IR_I16] = "I16", [IR_I32] = "I32", [IR_I64] = "I64",
-    [IR_U8] = "U8",         [IR_U16] = "U16", [IR_U32] = "U32", [IR_U64] = "U64", [IR_F16] = "F16",
-    [IR_BF16] = "BF16",     [IR_F32] = "F32", [IR_F64] = "F64", [IR_F8E4M3] = "F8_E4M3",
-    [IR_F8E5M2] = "F8_E5M2",
+    [IR_BOOL] = "BOOL", [IR_I8] = "I8",   [IR_I16] = "I16", [IR_I32] = "I32",        [IR_I64] = "I64",
+    [IR_U8] = "U8",     [IR_U16] = "U16", [IR_U32] = "U32", [IR_U64] = "U64",        [IR_F16] = "F16",
+    [IR_BF16] = "BF16", [IR_F32] = "F32", [IR_F64] = "F64", [IR_F8E4M3] = "F8_E4M3", [IR_F8E5M2] = "F8_E5M2",
 };
 
 struct entry {
@@ -27,7 +26,7 @@ struct entry {
 
 struct ir_safetensors {
   ir_arena arena;
-  ir_file file; /* of ir_safetensors_open */
+  ir_file file;          /* of ir_safetensors_open */
   struct entry *entries; /* in the order of the header */
   const struct entry **by_name;
   size_t count;

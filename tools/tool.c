@@ -3,6 +3,7 @@
 #include "tools/tool.h"
 
 #include "ir/verify.h"
+#include "runtime/weights.h"
 
 static void handle(void *user, ir_diags *diags, const ir_diag *diag) {
   const ir_tool *tool = user;
@@ -16,6 +17,7 @@ void ir_tool_start(ir_tool *tool) {
   *tool = (ir_tool){.diags = ir_diags_new()};
   ir_tool_restore(tool);
   tool->context = ir_context_new(tool->diags);
+  ir_weights_attach(tool->context);
 }
 
 int ir_tool_end(ir_tool *tool, int status) {

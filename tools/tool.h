@@ -27,7 +27,7 @@ ir_module *ir_tool_parse(ir_tool *tool, const ir_source *source, const char *pat
 /* For ir_pipeline_options.parse. */
 ir_module *ir_tool_reparse(ir_context *context, const char *name, ir_slice text);
 
-/* The options of pipelines that tools share, as rows for a table: the struct's field `pipeline` is at OFFSET. */
+/* The rows of ir_fp_options. */
 extern const ir_opt ir_tool_fp_rows[];
 
 #endif

@@ -5,6 +5,7 @@
 #include "passes/schedule/nest.h"
 
 #include "base/vec.h"
+#include "passes/nests.h"
 #include "passes/pass.h"
 
 enum { NESTS, JOINED };
@@ -32,70 +33,6 @@ static bool is_local(const ir_value *buffer) {
 }
 
 /* --- which nests may be joined --- */
-struct access_check {
-  const ir_op *op;
-  const ir_value *buffer;
-  const ir_region *region;
-  size_t common; /* leading indices that are the leading axes in order */
-};
-
-static void check_load(void *user, const ir_expr *node) {
-  struct access_check *check = user;
-  if (node->code != IR_S_LOAD || ir_op_operand(check->op, node->arg) != check->buffer) return;
-  size_t i = 0;
-  while (i < node->count && i < check->common) {
-    const ir_expr *index = node->kids[i];
-    if (index->code != IR_S_ARG || ir_op_operand(check->op, index->arg) != check->region->args[i]) break;
-    i++;
-  }
-  check->common = i;
-}
-
-static void check_attr(struct access_check *check, const ir_attr *attr) {
-  if (!attr) return;
-  if (attr->kind == IR_ATTR_EXPR) ir_expr_walk(ir_op_context(check->op), attr->expr, check_load, check);
-  if (attr->kind != IR_ATTR_LIST) return;
-  for (size_t i = 0; i < attr->count; i++) check_attr(check, attr->items[i]);
-}
-
-static bool touches(const ir_op *compute, const ir_value *buffer) {
-  ir_each_op(op, ir_op_region(compute, 0)) {
-    for (size_t i = 0; i < op->operand_count; i++) {
-      if (ir_op_operand(op, i) == buffer) return true;
-    }
-  }
-  return false;
-}
-
-/* How many leading indices of every access to BUFFER in COMPUTE are the nest's leading spatial axes. */
-static size_t common_axes(const ir_op *compute, const ir_value *buffer) {
-  const ir_region *region = ir_op_region(compute, 0);
-  size_t common = region->spatial_count;
-  ir_each_op(op, region) {
-    struct access_check check = {.op = op, .buffer = buffer, .region = region, .common = common};
-    for (size_t i = 0; i < ir_op_row(op)->attr_count; i++) check_attr(&check, ir_op_slots(op)[i]);
-    common = check.common;
-    size_t targets = ir_is(op, IR_STORE) ? (size_t)ir_get_int(op, "targets") : 0;
-    for (size_t t = 0; t < targets; t++) {
-      if (ir_op_operand(op, t) != buffer) continue;
-      const ir_attr *index = ir_get(op, "index")->items[t];
-      size_t i = 0;
-      for (; i < index->count && i < common; i++) {
-        const ir_expr *at = ir_attr_as_expr(ir_op_context(op), index->items[i]);
-        if (at->code != IR_S_ARG || ir_op_operand(op, at->arg) != region->args[i]) break;
-      }
-      common = i;
-    }
-  }
-  return common;
-}
-
-static bool same_extent(ir_context *context, const ir_facts *facts, ir_value *a, ir_value *b) {
-  if (a == b) return true;
-  const ir_expr *x = ir_value_closed_expr(a), *y = ir_value_closed_expr(b);
-  return x && y && ir_prove_equal(context, facts, x, y) == IR_PROVEN;
-}
-
 /* The leading axes that NEXT and GROUP may share: equal extents, and whatever one of the nests writes and another
  * touches is addressed by these axes alone. */
 static size_t shareable(const struct group *group, const ir_op *next, const ir_facts *facts) {
@@ -103,7 +40,7 @@ static size_t shareable(const struct group *group, const ir_op *next, const ir_f
   const ir_op *first = group->computes[0];
   size_t shared = group->count > 1 ? group->shared : ir_op_region(first, 0)->spatial_count;
   size_t axes = ir_op_region(next, 0)->spatial_count, equal = 0;
-  while (equal < shared && equal < axes && same_extent(context, facts, ir_op_operand(first, equal), ir_op_operand(next, equal))) equal++;
+  while (equal < shared && equal < axes && ir_nest_same_extent(context, facts, ir_op_operand(first, equal), ir_op_operand(next, equal))) equal++;
   shared = equal;
   for (size_t c = 0; c < group->count && shared; c++) {
     const ir_op *before = group->computes[c];
@@ -113,8 +50,8 @@ static size_t shareable(const struct group *group, const ir_op *next, const ir_f
         size_t targets = ir_is(op, IR_STORE) ? (size_t)ir_get_int(op, "targets") : 0;
         for (size_t t = 0; t < targets; t++) {
           const ir_value *buffer = ir_op_operand(op, t);
-          if (!touches(other, buffer)) continue;
-          size_t here = common_axes(writer, buffer), there = common_axes(other, buffer);
+          if (!ir_nest_touches(other, buffer)) continue;
+          size_t here = ir_nest_common_axes(writer, buffer), there = ir_nest_common_axes(other, buffer);
           if (here < shared) shared = here;
           if (there < shared) shared = there;
         }
@@ -127,7 +64,7 @@ static size_t shareable(const struct group *group, const ir_op *next, const ir_f
 /* NEXT reads a local temporary that the group writes. */
 static bool hands_on(const struct group *group, const ir_op *next) {
   for (size_t i = 0; i < group->temp_count; i++) {
-    if (touches(next, group->temps[i])) return true;
+    if (ir_nest_touches(next, group->temps[i])) return true;
   }
   return false;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Translate the formulas of ir/expand.def to C: usage expand_to_c.py ir/expand.def > expand_rows.h
+"""Translate the formulas of ir/expand.def to C: usage expand_to_c.py ir/expand.def expand_rows.h
 
 Independent of the formula reader in ir/, so that the accuracy test judges the text of the table and nothing else.
 Every row becomes two C functions, NAME_DTYPE_split (mad = multiply, then add) and NAME_DTYPE_fused (mad = fma), and a
 line ROW(NAME, DTYPE, bound, operations) inside #ifdef ROW. Needs the helpers that expand_accuracy.c defines.
-With --count the number of distinct operations of every row is printed instead.
+Without the second path the number of distinct operations of every row is printed instead.
 """
 import re
 import sys
@@ -194,19 +194,21 @@ def rows(path):
         text = re.sub(r"^\s*//[^\n]*", "", f.read(), flags=re.M)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     string = r'"(?:[^"\\]|\\.)*"'
-    row = re.compile(r"EXPAND\(\s*(\w+)\s*,\s*(\w+)\s*,\s*([\d.]+)\s*,\s*((?:%s\s*)+),\s*((?:%s\s*)+)\)" % (string, string))
+    strings = r"((?:%s\s*)+)" % string
+    row = re.compile(r"EXPAND\(\s*(\w+)\s*,\s*(\w+)\s*,\s*([\d.]+)\s*,\s*%s,\s*%s\)" % (strings, strings))
     for m in row.finditer(text):
         formula = "".join(s[1:-1] for s in re.findall(string, m.group(5)))
         yield m.group(1), m.group(2).lower(), m.group(3), formula
     if row.sub("", text).strip():
-        raise SyntaxError("not a row: '%s'" % row.sub("", text).strip()[:60])
+        sys.exit("not a row: '%s'" % row.sub("", text).strip()[:60])
 
 
 def main():
-    count_only = "--count" in sys.argv
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
     defined, size = set(), {}
     out = ["// Generated from ir/expand.def by expand_to_c.py."]
-    for name, dtype, bound, formula in rows([a for a in sys.argv[1:] if a[0] != "-"][0]):
+    for name, dtype, bound, formula in rows(sys.argv[1]):
         try:
             result = Reader(formula, dtype, defined).formula()
         except (SyntaxError, TypeError, NameError, KeyError) as error:
@@ -219,12 +221,14 @@ def main():
         inlined = sum(size[f, dtype] - 1 for f in set(re.findall(r"(\w+)\(", formula)) if (f, dtype) in size)
         size[name.lower(), dtype] = emitter.count + inlined
         defined.add((name, dtype))
-        out.append("#define ROW_%s_%s ROW(%s, %s, %s, %d)" % (name, dtype, name.lower(), dtype, bound, size[name.lower(), dtype]))
-        if count_only:
+        row = (name.lower(), dtype, bound, size[name.lower(), dtype])
+        out.append("#define ROW_%s_%s ROW(%s, %s, %s, %d)" % ((name, dtype) + row))
+        if len(sys.argv) == 2:
             print("%-8s %s %3d operations" % (name.lower(), dtype, size[name.lower(), dtype]))
     out.append("#define EACH_ROW " + " ".join("ROW_%s_%s" % d for d in sorted(defined)))
-    if not count_only:
-        print("\n".join(out))
+    if len(sys.argv) == 3:
+        with open(sys.argv[2], "w", encoding="utf-8") as f:
+            f.write("\n".join(out) + "\n")
 
 
 main()

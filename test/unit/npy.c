@@ -3,7 +3,7 @@
 #include "runtime/npy.h"
 #include "base/file.h"
 #include "base/vec.h"
-#include "check_diags.h"
+#include "test/unit/check_diags.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -87,8 +87,8 @@ static void test_elements(void) {
 static void test_orders(void) {
   ir_npy array;
   /* np.asfortranarray(np.arange(6).reshape(2, 3)), big-endian 16-bit. */
-  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n",
-                "\0\0\0\3\0\1\0\4\0\2\0\5", 12, &array));
+  CHECK(read_as(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }\n", "\0\0\0\3\0\1\0\4\0\2\0\5", 12,
+                &array));
   CHECK(array.rank == 2 && array.dims[0] == 2 && array.dims[1] == 3);
   CHECK(!memcmp(array.bytes, "\0\0\1\0\2\0\3\0\4\0\5\0", 12));
   /* np.asfortranarray(np.arange(24).reshape(2, 3, 4)).tobytes('F') */
@@ -102,7 +102,7 @@ static void test_orders(void) {
   CHECK(read_as(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3L, 0L, 2L), }", "", 0, &array));
   CHECK(array.rank == 3 && array.size == 0 && array.dims[0] == 3 && array.dims[1] == 0);
   CHECK((uintptr_t)array.bytes % 64 == 0);
-  CHECK_REPORTED(diags, "");
+  CHECK_DIAGS(diags, "");
 }
 
 static void test_hostile(void) {
@@ -121,8 +121,7 @@ static void test_hostile(void) {
       {"{descr: 1}", "at byte 11 of the header: expected a key, found 'd'"},
       {"{'descr': 4}", "at byte 20 of the header: expected the element type as a string, found '4'"},
       {"{'descr': '<f\\x34'}", "at byte 23 of the header: expected the quote that ends a string, found '\\\\'"},
-      {"{'descr': [('a', '<f4')]}",
-       "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
+      {"{'descr': [('a', '<f4')]}", "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
       {"{'descr': ('<f4', (2,))}", "structured element type: expected a single b1, i1 to i8, u1 to u8, f2, f4 or f8"},
       {"{'descr': '|O'}", "element type '|O' (Python objects, which only unpickling could read): expected b1, i1 to "
                           "i8, u1 to u8, f2, f4 or f8"},
@@ -159,19 +158,19 @@ static void test_hostile(void) {
     ir_text wanted = {0};
     ir_text_printf(&wanted, "x.npy: %s", rows[i].error);
     CHECK(!read_as(1, rows[i].header, "", 0, &array));
-    CHECK_REPORTED(diags, wanted.at);
+    CHECK_DIAGS(diags, wanted.at);
     ir_text_free(&wanted);
   }
   ir_npy array;
   const char *good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
   CHECK(!read_as(1, good, "1234567", 7, &array));
-  CHECK_REPORTED(diags, "x.npy: the header asks for 8 bytes of elements, the file has 7");
+  CHECK_DIAGS(diags, "x.npy: the header asks for 8 bytes of elements, the file has 7");
   CHECK(!read_as(1, good, "123456789", 9, &array));
-  CHECK_REPORTED(diags, "x.npy: the header asks for 8 bytes of elements, the file has 9");
+  CHECK_DIAGS(diags, "x.npy: the header asks for 8 bytes of elements, the file has 9");
   CHECK(!read_as(4, good, "12345678", 8, &array));
-  CHECK_REPORTED(diags, "x.npy: format 4.0 of .npy: expected 1.0, 2.0 or 3.0");
+  CHECK_DIAGS(diags, "x.npy: format 4.0 of .npy: expected 1.0, 2.0 or 3.0");
   CHECK(!read_as(3, "{'shape': (2L,)}", "", 0, &array));
-  CHECK_REPORTED(diags, "x.npy: at byte 24 of the header: expected ',' or ')', found 'L'");
+  CHECK_DIAGS(diags, "x.npy: at byte 24 of the header: expected ',' or ')', found 'L'");
 }
 
 static void test_truncated(void) {
@@ -185,17 +184,17 @@ static void test_truncated(void) {
   }
   file.at[8] = file.at[9] = file.at[10] = file.at[11] = (char)0xff;
   CHECK(!parse(file, &array));
-  CHECK_REPORTED(diags, "x.npy: the header says that it has 4294967295 bytes, the file has 66 after its start");
+  CHECK_DIAGS(diags, "x.npy: the header says that it has 4294967295 bytes, the file has 66 after its start");
   file.at[0] = 'N';
   CHECK(!parse(file, &array));
-  CHECK_REPORTED(diags, "x.npy: not a .npy file: it does not start with \\x93NUMPY");
+  CHECK_DIAGS(diags, "x.npy: not a .npy file: it does not start with \\x93NUMPY");
   ir_text_free(&file);
 
   char *blank = malloc(70001);
   memset(blank, ' ', 70000);
   blank[70000] = 0;
   CHECK(!read_as(2, blank, "", 0, &array));
-  CHECK_REPORTED(diags, "x.npy: a header of 70000 bytes: expected at most 65535");
+  CHECK_DIAGS(diags, "x.npy: a header of 70000 bytes: expected at most 65535");
   free(blank);
 }
 
@@ -217,7 +216,7 @@ static void expect_written(ir_npy array, size_t header_size, const char *header)
   CHECK(ir_npy_read(diags, &arena, "out.npy", &again));
   CHECK(again.dtype == array.dtype && again.rank == array.rank && again.size == array.size);
   CHECK(!memcmp(again.dims, array.dims, sizeof array.dims) && !memcmp(again.bytes, array.bytes, array.size));
-  CHECK_REPORTED(diags, "");
+  CHECK_DIAGS(diags, "");
 }
 
 static void test_writing(void) {
@@ -237,14 +236,14 @@ static void test_writing(void) {
   ir_npy array = {IR_BF16, 1, {2}, bytes, 4};
   CHECK(!unlink("out.npy"));
   CHECK(!ir_npy_write(diags, "out.npy", &array));
-  CHECK_REPORTED(diags, "out.npy: NumPy has no element type for bf16: convert it first (f32 holds bf16 and f8, i8 "
-                        "holds i4, u8 holds u4)");
+  CHECK_DIAGS(diags, "out.npy: NumPy has no element type for bf16: convert it first (f32 holds bf16 and f8, i8 "
+                     "holds i4, u8 holds u4)");
   array.dtype = IR_I4;
   CHECK(!ir_npy_write(diags, "out.npy", &array));
   CHECK(strstr(check_take(diags), "no element type for i4"));
   array = (ir_npy){IR_F32, 1, {2}, bytes, 4};
   CHECK(!ir_npy_write(diags, "out.npy", &array));
-  CHECK_REPORTED(diags, "out.npy: the shape does not fit 4 bytes of f32");
+  CHECK_DIAGS(diags, "out.npy: the shape does not fit 4 bytes of f32");
   CHECK(access("out.npy", F_OK));
 }
 
@@ -265,5 +264,5 @@ int main(void) {
   ir_text_free(&check_reported);
   snprintf(command, sizeof command, "rm -r %s", folder);
   CHECK(!system(command));
-  return check_done("npy");
+  return CHECK_REPORT("npy");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* base/output and base/file: what is left in the file system after each way to end an output. */
-#include "base/file.h"
 #include "base/output.h"
+#include "base/file.h"
 #include "test/unit/check_diags.h"
 
 #include <dirent.h>

@@ -70,8 +70,7 @@ static void test_reading(void) {
   ir_text_free(&text);
 }
 
-#define TENSOR(dtype, shape, offsets) \
-  "{\"a\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+#define TENSOR(dtype, shape, offsets) "{\"a\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 
 static void test_hostile(void) {
   expect("{}", "", 0, "");
@@ -85,12 +84,12 @@ static void test_hostile(void) {
          "tensor 'a': expected an object of 'dtype', 'shape' and 'data_offsets'");
   expect("{\"a\":1,\"a\":1}", "", 0, "at byte 18 of the header: duplicate object key near '\\\"a\\\"'");
   expect("{\"\xff\":1}", "", 0, "at byte 10 of the header: unable to decode byte 0xff near '\\\"'");
-  expect("{\"a\\u0000\":1}", "", 0, "at byte 18 of the header: NUL byte in object key not supported near '\\\"a\\\\u0000\\\"'");
+  expect("{\"a\\u0000\":1}", "", 0,
+         "at byte 18 of the header: NUL byte in object key not supported near '\\\"a\\\\u0000\\\"'");
   expect("{\"__metadata__\":[]}", "", 0, "expected '__metadata__' to be an object");
   expect("{\"__metadata__\":{\"k\":1}}", "", 0, "expected 'k' of '__metadata__' to be a string");
   expect(TENSOR("4", "[1]", "[0,1]"), "x", 1, "tensor 'a': expected 'dtype' to be a string");
-  expect(TENSOR("\"C64\"", "[1]", "[0,8]"), "12345678", 8,
-         "tensor 'a': element type 'C64' has no counterpart in Rill");
+  expect(TENSOR("\"C64\"", "[1]", "[0,8]"), "12345678", 8, "tensor 'a': element type 'C64' has no counterpart in Rill");
   expect(TENSOR("\"U8\"", "1", "[0,1]"), "x", 1, "tensor 'a': expected 'shape' to be an array");
   expect(TENSOR("\"U8\"", "[-1]", "[0,1]"), "x", 1, "tensor 'a': extent 0 is not an integer of at least 0");
   expect(TENSOR("\"U8\"", "[1,1.0]", "[0,1]"), "x", 1, "tensor 'a': extent 1 is not an integer of at least 0");
@@ -195,9 +194,12 @@ static void refuse(ir_safetensor second, const char *error) {
 
 static void test_refused(void) {
   static const uint8_t bytes[8];
-  refuse((ir_safetensor){ir_lit("q"), IR_I4, 1, {2}, bytes, 1}, "bad: tensor 'q': safetensors has no element type for i4");
-  refuse((ir_safetensor){ir_lit("q"), IR_U4, 1, {2}, bytes, 1}, "bad: tensor 'q': safetensors has no element type for u4");
-  refuse((ir_safetensor){ir_lit("q"), IR_F32, 1, {2}, bytes, 4}, "bad: tensor 'q': its shape does not fit 4 bytes of f32");
+  refuse((ir_safetensor){ir_lit("q"), IR_I4, 1, {2}, bytes, 1},
+         "bad: tensor 'q': safetensors has no element type for i4");
+  refuse((ir_safetensor){ir_lit("q"), IR_U4, 1, {2}, bytes, 1},
+         "bad: tensor 'q': safetensors has no element type for u4");
+  refuse((ir_safetensor){ir_lit("q"), IR_F32, 1, {2}, bytes, 4},
+         "bad: tensor 'q': its shape does not fit 4 bytes of f32");
   refuse((ir_safetensor){ir_lit("a"), IR_U8, 1, {2}, bytes, 2}, "bad: tensor 'a' occurs twice");
   refuse((ir_safetensor){ir_lit("a\0b"), IR_U8, 1, {2}, bytes, 2},
          "bad: tensor 'a\\x00b': a name in safetensors is UTF-8 without NUL");

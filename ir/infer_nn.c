@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ir/infer_nn.c - inference of convolution, pooling, normalization. Needs ir/infer_dims. */
+#include "base/checked.h"
+#include "base/vec.h"
+#include "ir/infer_dims.h"
+#include "ir/ops/infer_ops.h"
+
+/* The window along one axis. */
+struct window {
+  const ir_expr *size; /* of the kernel, NULL for `?` */
+  int64_t stride, dilation, before, after;
+  bool ceil;
+};
+
+enum { SPATIAL = 2, MAX_WINDOW = 1 << 30 };
+
+/* [all], [rows, columns] or [top, left, bottom, right]. */
+static bool take_padding(ir_infer *in, struct window *windows) {
+  size_t count = ir_infer_count(in, "padding");
+  if (count != 1 && count != SPATIAL && count != 2 * SPATIAL) {
+    return ir_infer_fail(in, "attribute 'padding' has %zu entries, expected 1, %d or %d", count, SPATIAL, 2 * SPATIAL);
+  }
+  for (size_t i = 0; i < SPATIAL; i++) {
+    windows[i].before = ir_infer_int_at(in, "padding", count == 1 ? 0 : i);
+    windows[i].after = ir_infer_int_at(in, "padding", count == 1 ? 0 : count == SPATIAL ? i : i + SPATIAL);
+    bool fits = windows[i].before >= 0 && windows[i].after >= 0 && windows[i].before <= MAX_WINDOW && windows[i].after <= MAX_WINDOW;
+    if (!fits) return ir_infer_fail(in, "attribute 'padding' holds a width below 0 or above %d", MAX_WINDOW);
+  }
+  return true;
+}
+
+static bool take_windows(ir_infer *in, struct window *windows) {
+  int64_t strides[SPATIAL], dilation[SPATIAL];
+  if (!ir_infer_spread(in, "strides", SPATIAL, 1, strides) || !ir_infer_spread(in, "dilation", SPATIAL, 1, dilation)) return false;
+  for (size_t i = 0; i < SPATIAL; i++) {
+    if (strides[i] > MAX_WINDOW || dilation[i] > MAX_WINDOW) return ir_infer_fail(in, "strides and dilation go up to %d", MAX_WINDOW);
+    windows[i].stride = strides[i];
+    windows[i].dilation = dilation[i];
+  }
+  return take_padding(in, windows);
+}
+
+/* dilation * (size - 1) + 1 */
+static const ir_expr *reach(const ir_infer *in, const struct window *w) {
+  if (w->dilation == 1) return w->size;
+  const ir_expr *steps = ir_infer_sub(in, w->size, ir_infer_i64(in, 1));
+  return ir_infer_add(in, ir_infer_mul(in, steps, ir_infer_i64(in, w->dilation)), ir_infer_i64(in, 1));
+}
+
+/* How many windows fit: (extent + padding - reach) / stride + 1, rounded down, or up where ceil; then a window that
+ * starts in the padding behind is dropped, as PyTorch and ONNX do: at most ceildiv(extent + before, stride). */
+static bool count_windows(ir_infer *in, size_t axis, const ir_expr *extent, const struct window *w, const ir_expr **count) {
+  const ir_expr *zero = ir_infer_i64(in, 0), *one = ir_infer_i64(in, 1), *stride = ir_infer_i64(in, w->stride), *covered = reach(in, w);
+  const ir_expr *padded = ir_infer_add(in, extent, ir_infer_i64(in, w->before + w->after));
+  const ir_expr *room = ir_infer_sub(in, padded, covered);
+  *count = NULL;
+  if (!room) return true;
+  if (ir_prove_lt(in->context, in->facts, room, zero) == IR_PROVEN) {
+    return ir_infer_fail(in, "the window covers %s elements on axis %zu, more than the %s that are there with the padding",
+                         ir_infer_dim_text(in, covered), axis, ir_infer_dim_text(in, padded));
+  }
+  const ir_expr *steps = w->stride == 1 ? room : ir_infer_op(in, w->ceil ? IR_S_CEILDIV : IR_S_FLOORDIV, room, stride);
+  *count = ir_infer_add(in, steps, one);
+  if (!w->ceil || w->stride == 1) return true;
+  const ir_expr *before = ir_infer_add(in, extent, ir_infer_i64(in, w->before));
+  *count = ir_infer_op(in, IR_S_MIN, *count, ir_infer_op(in, IR_S_CEILDIV, before, stride));
+  return true;
+}
+
+static bool check_groups(ir_infer *in, const ir_view *x, const ir_view *weight, int64_t groups) {
+  if (groups < 1) return ir_infer_fail(in, "attribute 'groups' is %lld, expected at least 1", (long long)groups);
+  const ir_expr *count = ir_infer_i64(in, groups);
+  if (x->ranked && weight->ranked) {
+    const ir_expr *channels = ir_infer_mul(in, weight->dims[1], count);
+    bool clash = false;
+    ir_infer_equal_dims(in, x->dims[1], channels, &clash);
+    if (clash) {
+      return ir_infer_fail(in, "operand 'x' has %s channels, expected %s: %s a group in the weight, %lld groups",
+                           ir_infer_dim_text(in, x->dims[1]), ir_infer_dim_text(in, channels), ir_infer_dim_text(in, weight->dims[1]),
+                           (long long)groups);
+    }
+  }
+  int64_t outputs;
+  if (weight->ranked && ir_dim_const(weight->dims[0], &outputs) && outputs % groups) {
+    return ir_infer_fail(in, "%lld output channels do not divide into %lld groups", (long long)outputs, (long long)groups);
+  }
+  return true;
+}
+
+bool infer_conv2d(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0), weight = ir_infer_view(in, 1);
+  struct window windows[SPATIAL] = {0};
+  ir_dtype dtype;
+  if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
+  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL) || !ir_infer_wants_rank(in, 1, 2 + SPATIAL)) return false;
+  if (!take_windows(in, windows) || !check_groups(in, &x, &weight, ir_infer_int(in, "groups"))) return false;
+  if (ir_infer_dtype(in, "out_dtype") != IR_DTYPE_UNKNOWN) dtype = ir_infer_dtype(in, "out_dtype");
+  const ir_expr *dims[2 + SPATIAL] = {x.ranked ? x.dims[0] : NULL, weight.ranked ? weight.dims[0] : NULL};
+  for (size_t i = 0; i < SPATIAL; i++) {
+    windows[i].size = weight.ranked ? weight.dims[2 + i] : NULL;
+    if (ir_dim_is(windows[i].size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", 2 + i);
+    if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, &windows[i], &dims[2 + i])) return false;
+  }
+  return ir_infer_ranked(in, dtype, 2 + SPATIAL, dims);
+}
+
+bool infer_pool2d(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0);
+  struct window windows[SPATIAL] = {0};
+  int64_t sizes[SPATIAL];
+  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL) || !take_windows(in, windows)) return false;
+  if (!ir_infer_spread(in, "pool_size", SPATIAL, 1, sizes)) return false;
+  const ir_expr *dims[2 + SPATIAL] = {x.ranked ? x.dims[0] : NULL, x.ranked ? x.dims[1] : NULL};
+  for (size_t i = 0; i < SPATIAL; i++) {
+    struct window *w = &windows[i];
+    if (sizes[i] > MAX_WINDOW) return ir_infer_fail(in, "attribute 'pool_size' goes up to %d", MAX_WINDOW);
+    w->size = ir_infer_i64(in, sizes[i]);
+    w->ceil = ir_infer_bool(in, "ceil_mode");
+    int64_t covered = (sizes[i] - 1) * w->dilation + 1;
+    if (w->before >= covered || w->after >= covered) {
+      return ir_infer_fail(in, "padding by %lld and %lld on axis %zu, expected less than the %lld elements that the window covers",
+                           (long long)w->before, (long long)w->after, 2 + i, (long long)covered);
+    }
+    if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, w, &dims[2 + i])) return false;
+  }
+  return ir_infer_ranked(in, x.dtype, 2 + SPATIAL, dims);
+}
+
+bool infer_adaptive_pool2d(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0);
+  int64_t sizes[SPATIAL];
+  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL)) return false;
+  const ir_expr *dims[2 + SPATIAL] = {0};
+  if (x.ranked) memcpy(dims, x.dims, sizeof dims);
+  if (ir_infer_attr(in, "output_size")) {
+    if (!ir_infer_spread(in, "output_size", SPATIAL, 1, sizes)) return false;
+    for (size_t i = 0; i < SPATIAL; i++) {
+      if (ir_dim_is(dims[2 + i], 0)) return ir_infer_fail(in, "axis %zu has extent 0", 2 + i);
+      dims[2 + i] = ir_infer_i64(in, sizes[i]);
+    }
+  }
+  return ir_infer_ranked(in, x.dtype, 2 + SPATIAL, dims);
+}
+
+/* A vector with an entry for each channel. */
+static bool check_channels(ir_infer *in, size_t operand, const ir_expr **channels) {
+  ir_view view = ir_infer_view(in, operand);
+  if (!ir_infer_wants_rank(in, operand, 1)) return false;
+  if (!view.ranked) return true;
+  const char *what = ir_arena_printf(in->scratch, "extent of '%s'", ir_infer_operand_name(in, operand));
+  if (!ir_infer_wants_extent(in, what, view.dims[0], *channels)) return false;
+  bool clash = false;
+  *channels = ir_infer_equal_dims(in, *channels, view.dims[0], &clash);
+  return true;
+}
+
+/* The unbiased variance of one value is 0 / 0. */
+static bool check_training(ir_infer *in, const ir_view *x, size_t axis) {
+  for (size_t i = 0; i < x->rank; i++) {
+    if (i != axis && !ir_dim_is(x->dims[i], 1)) return true;
+  }
+  return ir_infer_fail(in, "training needs more than one value for each channel, operand 'x' has shape %s", ir_infer_shape_text(in, x));
+}
+
+bool infer_batch_norm(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0);
+  const ir_expr *channels = NULL;
+  size_t axis = 0;
+  ir_dtype dtype;
+  if (!ir_infer_same_dtype(in, 0, 4, &dtype)) return false;
+  if (x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
+  if (x.ranked) channels = x.dims[axis];
+  for (size_t i = 1; i <= 4; i++) {
+    if (!check_channels(in, i, &channels)) return false;
+  }
+  if (x.ranked && ir_infer_bool(in, "training") && !check_training(in, &x, axis)) return false;
+  const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, x.rank);
+  if (x.rank) memcpy(dims, x.dims, x.rank * sizeof *dims);
+  if (x.ranked && !dims[axis]) dims[axis] = channels;
+  ir_view result = {.ranked = x.ranked, .rank = x.rank, .dims = dims};
+  return ir_infer_tensor(in, dtype, &result) && ir_infer_ranked(in, dtype, 1, &channels) && ir_infer_ranked(in, dtype, 1, &channels);
+}
+
+bool infer_softmax(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0);
+  size_t axis;
+  if (x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
+  return ir_infer_tensor(in, x.dtype, &x);
+}
+
+bool infer_prelu(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0), slope = ir_infer_view(in, 1);
+  ir_dtype dtype;
+  size_t axis = 0;
+  if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
+  bool one = slope.ranked && (!slope.rank || (slope.rank == 1 && ir_dim_is(slope.dims[0], 1)));
+  if (!one && !ir_infer_wants_rank(in, 1, 1)) return false;
+  if (!one && x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
+  bool check = !one && x.ranked && slope.ranked;
+  if (check && !ir_infer_wants_extent(in, "extent of 'slope'", slope.dims[0], x.dims[axis])) return false;
+  return ir_infer_tensor(in, dtype, &x);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RILL_RUNTIME_WEIGHTS_H
+#define RILL_RUNTIME_WEIGHTS_H
+
+#include "../base/output.h"
+#include "../ir/module.h"
+
+enum { IR_WEIGHTS_INLINE = 1024 /* resources of at most so many bytes stay in the text */ };
+
+/* Lets resources of modules of CONTEXT be read from safetensors files in the module's folder (and nowhere else). Each
+ * file is mapped once a module and lives as long as that. */
+void ir_weights_attach(ir_context *context);
+
+/* Writes every resource of more than IR_WEIGHTS_INLINE bytes to BASE.weights.safetensors beside the text that goes to
+ * TARGET (a path: cls.rill gives cls.weights.safetensors) and makes the resources refer to that file. Resources that
+ * are in a file in the same folder already stay there; those in another folder are refused unless COPY. With TARGET
+ * NULL (a pipe) all bytes are taken in instead, for the text to hold as base64. i4 and u4 stay in the text. False after
+ * a report, with the module unchanged. */
+bool ir_weights_place(ir_module *module, const char *target, bool copy);
+
+#endif

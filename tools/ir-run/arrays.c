@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tools/ir-run/arrays.c - .npy files as inputs, outputs and expectations. */
+#include "ir/print.h"
+#include "runtime/npy.h"
+#include "tools/ir-run/run.h"
+
+#include <math.h>
+
+static ir_tensor *read_array(ir_tool *tool, const char *path) {
+  ir_npy array;
+  if (!ir_npy_read(tool->diags, &tool->arena, path, &array)) return NULL;
+  return ir_tensor_wrap(array.dtype, (size_t)array.rank, array.dims, array.bytes, NULL, NULL);
+}
+
+static const char *param_name(ir_tool *tool, const ir_func *entry, size_t i) {
+  const ir_param *param = &entry->params[i];
+  return param->name ? param->name->text : ir_arena_printf(&tool->arena, "input %zu", i);
+}
+
+/* The parameter that `NAME=` at the start of TEXT names; -1 where it names none. */
+static int named_param(const ir_func *entry, const char *text, const char **path) {
+  const char *equals = strchr(text, '=');
+  if (!equals) return -1;
+  for (size_t i = 0; i < entry->param_count; i++) {
+    const ir_string *name = entry->params[i].name;
+    if (!name || name->length != (size_t)(equals - text) || memcmp(name->text, text, name->length)) continue;
+    *path = equals + 1;
+    return (int)i;
+  }
+  return -1;
+}
+
+ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_strings *files, size_t *count) {
+  ir_tensor **inputs = ir_new_array(&tool->arena, ir_tensor *, entry->param_count + 1);
+  size_t next = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t f = 0; f < files->count; f++) {
+      const char *path = files->at[f];
+      int at = named_param(entry, files->at[f], &path);
+      if ((at >= 0) != (pass == 0)) continue;
+      while (at < 0 && next < entry->param_count && inputs[next]) next++;
+      size_t slot = at >= 0 ? (size_t)at : next;
+      if (slot >= entry->param_count) {
+        ir_error_in(tool->diags, path, "one input too many: @%s takes %zu", entry->item.name->text, entry->param_count);
+        return NULL;
+      }
+      if (inputs[slot]) {
+        ir_error_in(tool->diags, path, "input '%s' is given twice", param_name(tool, entry, slot));
+        return NULL;
+      }
+      inputs[slot] = read_array(tool, path);
+      if (!inputs[slot]) return NULL;
+    }
+  }
+  for (size_t i = 0; i < entry->param_count; i++) {
+    if (inputs[i]) continue;
+    ir_error_in(tool->diags, "ir-run", "no value for input '%s' : %s of @%s: give --input=FILE.npy or --input=%s=FILE.npy",
+                param_name(tool, entry, i), ir_type_text(&tool->arena, entry->params[i].type), entry->item.name->text, param_name(tool, entry, i));
+    return NULL;
+  }
+  *count = entry->param_count;
+  return inputs;
+}
+
+bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count) {
+  if (files->count > count) {
+    ir_error_in(tool->diags, files->at[count], "one output too many: there are %zu results", count);
+    return false;
+  }
+  for (size_t i = 0; i < files->count; i++) {
+    const ir_tensor *tensor = results[i];
+    ir_npy array = {.dtype = (ir_dtype)tensor->dtype, .rank = (int)tensor->rank, .bytes = tensor->data, .size = tensor->size};
+    if (tensor->rank > IR_NPY_MAX_RANK) {
+      ir_error_in(tool->diags, files->at[i], "rank %u: .npy files hold at most %d axes", tensor->rank, IR_NPY_MAX_RANK);
+      return false;
+    }
+    if (tensor->rank) memcpy(array.dims, tensor->dims, tensor->rank * sizeof *array.dims);
+    if (!ir_npy_write(tool->diags, files->at[i], &array)) return false;
+  }
+  return true;
+}
+
+static double as_double(const ir_tensor *tensor, int64_t i) {
+  ir_dtype dtype = (ir_dtype)tensor->dtype;
+  uint64_t bits = ir_tensor_bits(tensor, i);
+  if (ir_is_float(dtype)) return ir_float_from_bits(dtype, bits);
+  return dtype == IR_U64 ? (double)bits : (double)ir_int_from_bits(dtype, bits);
+}
+
+static void print_index(const ir_tensor *tensor, int64_t flat) {
+  int64_t left = tensor->count;
+  putchar('[');
+  for (uint32_t d = 0; d < tensor->rank; d++) {
+    left /= tensor->dims[d];
+    printf("%s%lld", d ? ", " : "", (long long)(flat / left));
+    flat %= left;
+  }
+  putchar(']');
+}
+
+static bool compare(const char *path, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
+  double worst = -1, worst_allowed = 0;
+  int64_t where = 0, wrong = 0;
+  for (int64_t i = 0; i < got->count; i++) {
+    double a = as_double(got, i), b = as_double(want, i);
+    bool exact = !ir_is_float((ir_dtype)got->dtype);
+    bool same = exact ? ir_tensor_bits(got, i) == ir_tensor_bits(want, i) : a == b || (isnan(a) && isnan(b));
+    double error = same ? 0 : fabs(a - b), allowed = exact ? 0 : tolerance.absolute + tolerance.relative * fabs(b);
+    if (!same && (exact || isnan(error))) error = exact && error == 0 ? 1 : isnan(error) ? INFINITY : error;
+    bool fits = same || (error <= allowed && !isinf(b));
+    wrong += !fits;
+    /* What exceeds its tolerance most is worst; among what fits, the largest error. */
+    double excess = error - allowed;
+    if (worst < 0 || excess > worst - worst_allowed) worst = error, worst_allowed = allowed, where = i;
+  }
+  if (worst < 0) worst = 0;
+  printf("%s: %s, largest error %.3g", path, wrong ? "differs" : "fits", worst);
+  if (got->count) {
+    printf(" at ");
+    print_index(got, where);
+    printf(": got %.9g, expected %.9g", as_double(got, where), as_double(want, where));
+  }
+  if (wrong) printf("; %lld of %lld elements differ", (long long)wrong, (long long)got->count);
+  putchar('\n');
+  return !wrong;
+}
+
+bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count, ir_tolerance tolerance) {
+  bool fine = true;
+  for (size_t i = 0; i < files->count; i++) {
+    if (i >= count) {
+      ir_error_in(tool->diags, files->at[i], "one expectation too many: there are %zu results", count);
+      return false;
+    }
+    ir_tensor *want = read_array(tool, files->at[i]);
+    if (!want) return false;
+    const ir_tensor *got = results[i];
+    bool same = got->dtype == want->dtype && got->rank == want->rank && (!got->rank || !memcmp(got->dims, want->dims, got->rank * sizeof *got->dims));
+    if (!same) {
+      ir_text text = {0};
+      ir_text_put(&text, "expected ");
+      ir_tensor_describe(&text, want);
+      ir_text_put(&text, ", the result is ");
+      ir_tensor_describe(&text, got);
+      ir_error_in(tool->diags, files->at[i], "%s", text.at);
+      ir_text_free(&text);
+      fine = false;
+    } else if (!compare(files->at[i], got, want, tolerance)) {
+      ir_error_in(tool->diags, files->at[i], "the result differs by more than rtol %g, atol %g", tolerance.relative, tolerance.absolute);
+      fine = false;
+    }
+    ir_tensor_release(want);
+  }
+  return fine;
+}
+
+void ir_run_print(const char *name, const ir_tensor *tensor) {
+  enum { SHOWN = 16 };
+  ir_text text = {0};
+  ir_text_printf(&text, "%s: ", name);
+  ir_tensor_describe(&text, tensor);
+  ir_text_put(&text, " = [");
+  for (int64_t i = 0; i < tensor->count && i < SHOWN; i++) {
+    if (i) ir_text_put(&text, ", ");
+    ir_dtype dtype = (ir_dtype)tensor->dtype;
+    uint64_t bits = ir_tensor_bits(tensor, i);
+    if (ir_is_float(dtype)) {
+      ir_print_float(&text, dtype, ir_float_from_bits(dtype, bits));
+    } else if (dtype == IR_BOOL) {
+      ir_text_put(&text, bits ? "true" : "false");
+    } else if (ir_is_unsigned(dtype)) {
+      ir_text_printf(&text, "%llu", (unsigned long long)bits);
+    } else {
+      ir_text_printf(&text, "%lld", (long long)ir_int_from_bits(dtype, bits));
+    }
+  }
+  if (tensor->count > SHOWN) ir_text_printf(&text, ", ... %lld more", (long long)(tensor->count - SHOWN));
+  printf("%s]\n", text.at);
+  ir_text_free(&text);
+}

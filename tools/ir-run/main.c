@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ir-run - executes a function of a module on arrays. */
+#include "tools/ir-run/run.h"
+
+#include "base/vec.h"
+#include "frontends/onnx/onnx.h"
+#include "ir/verify.h"
+#include "passes/bind_symbolic_vars.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { ON_INTERP, ON_LLVM };
+
+struct options {
+  int target;
+  const char *entry;
+  ir_opt_strings inputs, outputs, expect, bind;
+  double rtol, atol;
+  uint64_t bench, threads;
+  int checked;
+  bool stats, remarks, allow_elided;
+  ir_pipeline_options run;
+};
+
+#define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
+static const ir_opt rows[] = {
+    OPT_CHOICE(struct options, target, "target", "interp|llvm", "interp", "what executes it", .instead = "cpu=llvm,interpreter=interp"),
+    ROW(STRING, entry, "entry", "main", "the function to run", .value = "NAME"),
+    ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name", .value = "[NAME=]FILE.npy"),
+    ROW(STRINGS, outputs, "output", NULL, "where results go, in order; without any they are printed", .value = "FILE.npy"),
+    ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
+    ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect"),
+    ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect"),
+    ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
+    ROW(UINT, threads, "threads", "1", "threads to run on; for now 1", .min = 1, .max = 1),
+    OPT_CHOICE(struct options, checked, "checked", "default|on|off", "default", "stop at indices out of range and divisions by zero; on by default in the interpreter, off in compiled code"),
+    ROW(STRINGS, bind, "bind", NULL, "fix a size symbol before anything else", .value = "SYMBOL=N"),
+    ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
+    OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
+    ROW(FLAG, stats, "stats", "off", "print times, a name: value a line"),
+    ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
+    ROW(FLAG, allow_elided, "allow-elided", "off", "take resources whose bytes are elided, as long as nothing needs them"),
+    OPT_END,
+};
+
+struct job {
+  ir_tool tool;
+  struct options options;
+  double compile_seconds, run_seconds;
+};
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static ir_func *find_entry(struct job *job, ir_module *module) {
+  const char *name = job->options.entry;
+  ir_item *item = ir_module_find(module, ir_intern(job->tool.context, ir_slice_of(*name == '@' ? name + 1 : name)));
+  ir_func *func = item && item->kind == IR_ITEM_FUNC ? (ir_func *)item : NULL;
+  if (func && func->body) return func;
+  ir_nearest nearest = {.wanted = ir_slice_of(name)};
+  ir_each_body(each, module) {
+    if (each->item.kind == IR_ITEM_FUNC) ir_nearest_offer(&nearest, ir_string_slice(each->item.name));
+  }
+  if (nearest.best.at) {
+    ir_error_in(job->tool.diags, "ir-run", "no func '@%s': did you mean '@%.*s'?", name, (int)nearest.best.length, nearest.best.at);
+  } else {
+    ir_error_in(job->tool.diags, "ir-run", "no func '@%s' with a body in the module (--entry=NAME)", name);
+  }
+  return NULL;
+}
+
+/* The default pipeline of a compiled target, unless the module is lowered already. */
+static bool lower(struct job *job, ir_module *module) {
+  if (job->options.target == ON_INTERP) {
+    const ir_pipeline none = {0};
+    return ir_pipeline_run(module, &none, &job->options.run);
+  }
+  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-run"};
+  ir_pipeline pipeline = {0};
+  if (!ir_pipeline_parse(&site, &pipeline, ir_lit("default{target=llvm}"))) return false;
+  bool lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
+                 !ir_property_violation(module, IR_PROPERTY_NO_DATAFLOW) && !ir_property_violation(module, IR_PROPERTY_BUFFERS);
+  if (lowered) pipeline.count = 0;
+  return ir_pipeline_run(module, &pipeline, &job->options.run);
+}
+
+static bool measure(struct job *job, ir_executor *executor, const ir_func *entry, size_t count, ir_tensor **inputs, ir_tensor **results) {
+  size_t rounds = job->options.bench;
+  double *times = ir_new_array(&job->tool.arena, double, rounds ? rounds : 1);
+  for (size_t i = 0; i < rounds; i++) {
+    ir_tensor **again = ir_new_array(&job->tool.arena, ir_tensor *, entry->result_count);
+    double start = now();
+    if (!executor->run(executor, entry, count, inputs, entry->result_count, again)) return false;
+    times[i] = now() - start;
+    for (size_t k = 0; k < entry->result_count; k++) ir_tensor_release(again[k]);
+  }
+  (void)results;
+  if (!rounds) return true;
+  qsort(times, rounds, sizeof *times, by_value);
+  printf("bench: median %.6g s, least %.6g s, most %.6g s of %zu runs\n", times[rounds / 2], times[0], times[rounds - 1], rounds);
+  return true;
+}
+
+static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
+  const struct options *options = &job->options;
+  size_t count = entry->result_count;
+  if (!ir_run_write(&job->tool, &options->outputs, results, count)) return false;
+  const ir_tolerance tolerance = {options->rtol, options->atol};
+  if (!ir_run_expect(&job->tool, &options->expect, results, count, tolerance)) return false;
+  if (!options->outputs.count && !options->expect.count) {
+    for (size_t i = 0; i < count; i++) ir_run_print(ir_arena_printf(&job->tool.arena, "%zu", i), results[i]);
+  }
+  if (options->stats) printf("compile_seconds: %.6f\nrun_seconds: %.6f\n", job->compile_seconds, job->run_seconds);
+  return true;
+}
+
+static bool run_module(struct job *job, ir_module *module) {
+  const struct options *options = &job->options;
+  if (!ir_bind_symbols(module, &options->bind, "ir-run")) return false;
+  ir_func *entry = find_entry(job, module);
+  if (!entry) return false;
+  size_t count = 0;
+  ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
+  double start = now();
+  if (!inputs || !lower(job, module) || !(entry = find_entry(job, module))) return false;
+  const ir_executor_options executor_options = {.checked = options->checked};
+  ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
+                                                       : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
+  if (!executor) return false;
+  job->compile_seconds = now() - start;
+  ir_tensor **results = ir_new_array(&job->tool.arena, ir_tensor *, entry->result_count);
+  start = now();
+  bool fine = executor->run(executor, entry, count, inputs, entry->result_count, results);
+  job->run_seconds = now() - start;
+  fine = fine && measure(job, executor, entry, count, inputs, results) && report(job, entry, results);
+  for (size_t i = 0; i < entry->result_count; i++) ir_tensor_release(results[i]);
+  for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);
+  executor->free(executor);
+  return fine;
+}
+
+/* Text, or a model where the name says so. */
+static ir_module *load(struct job *job, const char *path) {
+  size_t length = strlen(path);
+  if (length > 5 && !strcmp(path + length - 5, ".onnx")) {
+    ir_module *module = ir_onnx_import(job->tool.context, path, NULL);
+    if (!module || ir_verify_module(module)) return module;
+    ir_module_free(module);
+    return NULL;
+  }
+  const ir_parse_options parse = {.allow_elided = job->options.allow_elided};
+  const ir_source *source = ir_source_open(job->tool.diags, path);
+  return source ? ir_tool_parse(&job->tool, source, path, &parse) : NULL;
+}
+
+int main(int argc, char **argv) {
+  struct job job = {0};
+  ir_tool_start(&job.tool);
+  const ir_command command = {.name = "ir-run",
+                              .usage = "[options] model.rill|model.onnx",
+                              .doc = "Runs a function of a module on .npy arrays. A module that is not lowered gets the target's default pipeline; the interpreter runs a graph as it stands.",
+                              .options = rows,
+                              .least = 1,
+                              .most = 1};
+  ir_args args = {0};
+  int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &args);
+  if (status >= 0) return ir_tool_end(&job.tool, status);
+  job.tool.remarks = job.options.remarks;
+  job.options.run.verify_each = true;
+  ir_module *module = load(&job, args.at[0]);
+  bool fine = module && run_module(&job, module);
+  if (fflush(stdout) || ferror(stdout)) {
+    ir_error_in(job.tool.diags, "ir-run", "cannot write to standard output");
+    fine = false;
+  }
+  ir_module_free(module);
+  return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The parts of ir-run: arrays in and out, comparing, the executors. */
+#ifndef RILL_TOOLS_IR_RUN_RUN_H
+#define RILL_TOOLS_IR_RUN_RUN_H
+
+#include "runtime/tensor.h"
+#include "tools/tool.h"
+
+/* The inputs of ENTRY from `[NAME=]file.npy` arguments. NAME counts only where an input has that name; the others fill
+ * the inputs without one in order. Reports what is missing or too much. */
+ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_strings *files, size_t *count);
+bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count);
+
+typedef struct ir_tolerance {
+  double relative, absolute;
+} ir_tolerance;
+/* Compares results with .npy files in order and prints the largest error of each, and where. An element fits where
+ * |got - expected| <= absolute + relative * |expected|; NaN fits NaN; integers and bools must be equal. */
+bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count, ir_tolerance tolerance);
+/* `name: f32[2, 3]` and the elements, a few of them where there are many. */
+void ir_run_print(const char *name, const ir_tensor *tensor);
+
+/* Something that can run functions of a module. */
+typedef struct ir_executor ir_executor;
+struct ir_executor {
+  bool (*run)(ir_executor *executor, const ir_func *entry, size_t count, ir_tensor *const *inputs, size_t result_count,
+              ir_tensor **results);
+  void (*free)(ir_executor *executor);
+};
+typedef struct ir_executor_options {
+  int checked; /* 0: the executor's default, 1 on, 2 off */
+} ir_executor_options;
+ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options);
+ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options);
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ir-translate - brings models in and writes programs out. */
+#include "base/vec.h"
+#include "frontends/onnx/onnx.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "runtime/plugin.h"
+#include "runtime/weights.h"
+#include "tools/tool.h"
+
+struct options {
+  bool from_onnx, to_llvm, lower, copy_resources, remarks;
+  const char *output, *triple, *cpu;
+  ir_pipeline_options run;
+};
+
+#define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
+static const ir_opt rows[] = {
+    ROW(FLAG, from_onnx, "import-onnx", "off", "read an ONNX model and write Rill text; weights go to a safetensors file beside it"),
+    ROW(FLAG, to_llvm, "to-llvm", "off", "write LLVM IR of a lowered module"),
+    ROW(FLAG, lower, "opt", "off", "run the target's default pipeline first"),
+    ROW(STRING, output, "output", "-", "where the result goes", .letter = 'o', .value = "FILE"),
+    ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default x86_64-unknown-linux-gnu)"),
+    ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default x86-64-v3); native: this one"),
+    ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
+    OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
+    ROW(FLAG, copy_resources, "copy-resources", "off", "copy weights that are in another folder than the output"),
+    ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
+    OPT_END,
+};
+
+struct job {
+  ir_tool tool;
+  struct options options;
+};
+
+static bool write_text(struct job *job, const ir_text *text) {
+  ir_output *output = ir_output_open(job->tool.diags, job->options.output);
+  if (!output) return false;
+  ir_output_bytes(output, text->at, text->length);
+  return ir_output_commit(output);
+}
+
+/* The text is written last: where it appears, its weights are there. */
+static bool import(struct job *job, const char *path) {
+  ir_module *module = ir_onnx_import(job->tool.context, path, NULL);
+  if (!module) return false;
+  bool fine = ir_verify_module(module);
+  ir_output *output = fine ? ir_output_open(job->tool.diags, job->options.output) : NULL;
+  fine = output && ir_weights_place(module, ir_output_target(output), true);
+  if (fine) {
+    ir_text text = {0};
+    ir_print_module(&text, module, NULL);
+    ir_output_bytes(output, text.at, text.length);
+    ir_text_free(&text);
+    fine = ir_output_commit(output);
+  } else if (output) {
+    ir_output_discard(output);
+  }
+  ir_module_free(module);
+  return fine;
+}
+
+static bool lower(struct job *job, ir_module *module) {
+  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-translate"};
+  ir_pipeline pipeline = {0};
+  if (job->options.lower && !ir_pipeline_parse(&site, &pipeline, ir_lit("default{target=llvm}"))) return false;
+  return ir_pipeline_run(module, &pipeline, &job->options.run);
+}
+
+static bool translate(struct job *job, const char *path) {
+  const ir_source *source = ir_source_open(job->tool.diags, path);
+  ir_module *module = source ? ir_tool_parse(&job->tool, source, path, NULL) : NULL;
+  if (!module) return false;
+  ir_text text = {0};
+  const ir_target_options target = {.triple = job->options.triple, .cpu = job->options.cpu};
+  bool fine = lower(job, module);
+  const ir_plugin *plugin = fine ? ir_plugin_load(job->tool.diags, "llvm") : NULL;
+  fine = plugin && plugin->translate(module, &target, &text) && write_text(job, &text);
+  ir_text_free(&text);
+  ir_module_free(module);
+  return fine;
+}
+
+int main(int argc, char **argv) {
+  struct job job = {0};
+  ir_tool_start(&job.tool);
+  const ir_command command = {.name = "ir-translate",
+                              .usage = "--import-onnx model.onnx -o model.rill | --to-llvm [--opt] model.rill -o model.ll",
+                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR).",
+                              .options = rows,
+                              .most = 1};
+  ir_args args = {0};
+  int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &args);
+  if (status >= 0) return ir_tool_end(&job.tool, status);
+  job.tool.remarks = job.options.remarks;
+  job.options.run.verify_each = true;
+  if (job.options.from_onnx == job.options.to_llvm) {
+    ir_error_in(job.tool.diags, "ir-translate", "expected either --import-onnx or --to-llvm");
+    return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  }
+  const char *path = args.count ? args.at[0] : "-";
+  bool fine = job.options.from_onnx ? import(&job, path) : translate(&job, path);
+  return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
+}
