@@ -123,6 +123,7 @@ bool ir_verify_expr(ir_verifier *v, ir_range range, const ir_op *op, const char 
   size_t size = printed_size(op, expr);
   if (size > IR_EXPR_MAX_SIZE) {
     problem(&c, ir_arena_printf(&v->arena, "an expression of %zu nodes, expected at most %d: bind its parts to names", size, IR_EXPR_MAX_SIZE));
+    return false;
   }
   if (!expr->count) {
     check_node(&c, expr);

@@ -20,34 +20,48 @@ static const ir_param *param_of(const ir_verifier *v, const ir_value *value) {
   return NULL;
 }
 
-/* Whether an expression in a nest depends on a reduction axis, through bindings too. */
+/* Looks for operands of OP that depend on a reduction axis of NEST: the axes, and bindings that speak of them. */
 struct mention {
   const ir_op *op;
   const ir_region *nest;
-  ir_verifier *v;
-  ir_map *seen;
+  const ir_map *dependent;
   bool found;
 };
 
 static void look_for_axis(void *user, const ir_expr *node) {
   struct mention *m = user;
-  if (node->code != IR_S_ARG || m->found) return;
+  if (node->code != IR_S_ARG && node->code != IR_S_LOAD) return;
   const ir_value *value = ir_op_operand(m->op, node->arg);
-  if (ir_value_region(value) == m->nest && value->index >= m->nest->spatial_count) m->found = true;
-  const ir_op *def = ir_value_op(value);
-  const ir_expr *inner = def && def->region == m->nest ? ir_value_expr(value) : NULL;
-  if (!inner || m->found || ir_map_has(m->seen, value)) return;
-  ir_map_put(&m->v->arena, m->seen, value, m->v);
-  struct mention below = {def, m->nest, m->v, m->seen, false};
-  ir_expr_walk(m->v->context, inner, look_for_axis, &below);
-  m->found = below.found;
+  bool axis = ir_value_region(value) == m->nest && value->index >= m->nest->spatial_count;
+  m->found |= axis || ir_map_has(m->dependent, value);
 }
 
-static bool mentions_reduction_axis(ir_verifier *v, const ir_op *op, const ir_region *nest, const ir_expr *expr) {
-  ir_map seen = {0};
-  struct mention m = {op, nest, v, &seen, false};
+static bool mentions_axis(ir_verifier *v, const ir_op *op, const ir_map *dependent, const ir_region *nest, const ir_expr *expr) {
+  struct mention m = {op, nest, dependent, false};
   if (expr->has_args) ir_expr_walk(v->context, expr, look_for_axis, &m);
   return m.found;
+}
+
+static void check_reduced_index(ir_verifier *v, const ir_op *op, const ir_region *nest, const ir_map *dependent) {
+  const ir_attr *index = ir_get(op, "index");
+  for (size_t t = 0; index && t < index->count; t++) {
+    const ir_attr *list = index->items[t];
+    for (size_t i = 0; list->kind == IR_ATTR_LIST && i < list->count; i++) {
+      const ir_expr *at = ir_attr_as_expr(v->context, list->items[i]);
+      if (at && mentions_axis(v, op, dependent, nest, at)) ir_verify_fail_op(v, op, "index %zu of a target speaks of a reduction axis", i);
+    }
+  }
+}
+
+/* What a reduction stores to must not depend on the axes that it reduces. */
+static void check_reduced_indices(ir_verifier *v, const ir_region *nest) {
+  ir_map dependent = {0};
+  for (const ir_op *op = nest->first; op; op = op->next) {
+    const ir_expr *value = ir_is(op, IR_SCALAR) ? ir_get_expr(op, "value") : NULL;
+    bool depends = value && mentions_axis(v, op, &dependent, nest, value);
+    if (depends) ir_map_put(&v->arena, &dependent, ir_op_result(op, 0), v);
+    if (ir_is(op, IR_STORE)) check_reduced_index(v, op, nest, &dependent);
+  }
 }
 
 static bool is_i64(const ir_type *type) { return ir_is_scalar(type) && type->dtype == IR_I64 && type->lanes == 1; }
@@ -79,6 +93,7 @@ static void check_compute(ir_verifier *v, const ir_op *op) {
     if (ir_is(inner, IR_GUARD) && !first) ir_verify_fail_op(v, inner, "not the first operation of its nest");
     first = false;
   }
+  if (reduces(ir_op_region(op, 0))) check_reduced_indices(v, ir_op_region(op, 0));
 }
 
 static void check_guard(ir_verifier *v, const ir_op *op) {
@@ -241,7 +256,6 @@ static void check_reduction(ir_verifier *v, const ir_op *op, size_t targets, con
     for (size_t i = 0; i < index->items[t]->count; i++) {
       const ir_expr *at = ir_attr_as_expr(v->context, index->items[t]->items[i]);
       if (at && at->lanes > 1) ir_verify_fail_op(v, op, "a reducer stores no vectors");
-      if (at && mentions_reduction_axis(v, op, nest, at)) ir_verify_fail_op(v, op, "index %zu of a target speaks of a reduction axis", i);
     }
   }
 }
