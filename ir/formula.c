@@ -4,6 +4,7 @@
 #include "ir/formula.h"
 
 #include "base/vec.h"
+#include "ir/eval.h"
 
 #include <stdlib.h>
 
@@ -130,7 +131,8 @@ static ir_part read_cast(ir_reader *r, ir_dtype dtype) {
   if (r->failed || !expect(r, ")")) return part;
   bool direct = part.is_number && dtype != IR_BOOL && (ir_is_float(dtype) || !part.is_float);
   const ir_expr *expr = settled(r, &part, direct ? dtype : r->dtype);
-  return r->failed ? part : part_of(ir_expr_cast(r->context, expr, dtype));
+  /* A constant, such as an attribute in f64, is cast here: no target needs to know its dtype. */
+  return r->failed ? part : part_of(ir_expr_fold(r->context, ir_expr_cast(r->context, expr, dtype)));
 }
 
 static ir_dtype find_dtype(const ir_reader *r, ir_slice name) { return ir_slice_is(name, "T") ? r->dtype : ir_dtype_find(name); }

@@ -19,7 +19,7 @@ typedef struct ir_formula_input {
 } ir_formula_input;
 
 /* The expression that TEXT means for the dtype T of numbers that nothing else decides. Nothing is simplified, except that
- * the minus of a number belongs to it. A text that is no formula is an error in a table of ours: it is reported, and the
+ * the minus of a number belongs to it and that casts of constants are done. A text that is no formula is an error in a table of ours: it is reported, and the
  * result is NULL. Results are remembered by text, dtype and inputs. */
 const ir_expr *ir_formula(ir_context *context, const char *text, ir_dtype dtype, const ir_formula_input *inputs,
                           size_t count);
