@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/formula.c - reads the formulas of tables. Recursive descent; a number stays open until an operand beside it gives it
- * a dtype. Needs ir/expr. Expansions are in ir/expand.c. */
+/* ir/formula.c - reads the formulas of tables. Recursive descent; a number stays open until an operand beside it gives
+ * it a dtype. Needs ir/expr. Expansions are in ir/expand.c. */
 #include "ir/formula.h"
 
 #include "base/vec.h"
@@ -87,7 +87,9 @@ static ir_slice read_since(const ir_reader *r, const char *start) {
 }
 
 static double number_value(const ir_part *part, bool narrow) {
-  double size = !part->text ? (double)part->integer : narrow ? (double)strtof(part->text, NULL) : strtod(part->text, NULL);
+  double size = !part->text ? (double)part->integer
+                : narrow    ? (double)strtof(part->text, NULL)
+                            : strtod(part->text, NULL);
   return part->negative ? -size : size;
 }
 
@@ -116,7 +118,8 @@ static ir_part apply(ir_reader *r, ir_scalar_code code, size_t count, const ir_p
   if (r->failed) return (ir_part){0};
   const char *problem;
   if (ir_expr_check(code, count, kids, &problem)) return part_of(ir_expr_get(r->context, code, count, kids));
-  return fail(r, ir_arena_printf(&r->arena, "'%s' needs %s", ir_scalars[code].name, problem), read_since(r, parts[0].start));
+  return fail(r, ir_arena_printf(&r->arena, "'%s' needs %s", ir_scalars[code].name, problem),
+              read_since(r, parts[0].start));
 }
 
 static ir_part read_level(ir_reader *r, int level);
@@ -143,7 +146,9 @@ static ir_part read_cast(ir_reader *r, ir_dtype dtype) {
   return r->failed ? part : part_of(ir_expr_fold(r->context, ir_expr_cast(r->context, expr, dtype)));
 }
 
-static ir_dtype find_dtype(const ir_reader *r, ir_slice name) { return ir_slice_is(name, "T") ? r->dtype : ir_dtype_find(name); }
+static ir_dtype find_dtype(const ir_reader *r, ir_slice name) {
+  return ir_slice_is(name, "T") ? r->dtype : ir_dtype_find(name);
+}
 
 static ir_part read_bitcast(ir_reader *r) {
   ir_slice name = take_name(r);
@@ -154,7 +159,8 @@ static ir_part read_bitcast(ir_reader *r) {
   if (r->failed || !expect(r, ")")) return part;
   const ir_expr *expr = settled(r, &part, r->dtype);
   if (r->failed) return part;
-  if (ir_dtypes[expr->dtype].bits != ir_dtypes[dtype].bits) return fail(r, "bitcast to another width", read_since(r, part.start));
+  if (ir_dtypes[expr->dtype].bits != ir_dtypes[dtype].bits)
+    return fail(r, "bitcast to another width", read_since(r, part.start));
   return part_of(expr->dtype == dtype ? expr : ir_expr_convert(r->context, IR_S_BITCAST, expr, dtype, expr->lanes));
 }
 
@@ -195,8 +201,10 @@ static ir_part read_prefix(ir_reader *r) {
   ir_part part;
   if (take(r, "-")) {
     part = read_prefix(r);
-    if (part.is_number) part.negative = !part.negative;
-    else if (!r->failed) part = apply(r, IR_S_NEG, 1, &part);
+    if (part.is_number)
+      part.negative = !part.negative;
+    else if (!r->failed)
+      part = apply(r, IR_S_NEG, 1, &part);
   } else if (take(r, "!")) {
     part = read_prefix(r);
     if (!r->failed) part = apply(r, IR_S_NOT, 1, &part);
@@ -309,7 +317,8 @@ const ir_expr *ir_formula(ir_context *context, const char *text, ir_dtype dtype,
   for (const struct remembered *known = *slot; known; known = known->next) {
     if (same_inputs(known, dtype, inputs, count)) return known->result;
   }
-  ir_reader r = {.context = context, .dtype = dtype, .lanes = count ? inputs[0].value->lanes : 1, .text = text, .at = text};
+  ir_reader r = {
+      .context = context, .dtype = dtype, .lanes = count ? inputs[0].value->lanes : 1, .text = text, .at = text};
   bool closed = true;
   for (size_t i = 0; i < count; i++) {
     define(&r, ir_slice_of(inputs[i].name), inputs[i].value);

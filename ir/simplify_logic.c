@@ -83,8 +83,10 @@ const ir_expr *ir_rule_bcast(ir_simplifier *s, const ir_expr *expr) {
     }
   }
   for (size_t i = 0; i < list.count && list.count > 1; i++) {
-    if (is_one(s, list.at[i])) drop(&list, i--);
-    else if (is_not_one(s, list.at[i])) list.count = i + 1;
+    if (is_one(s, list.at[i]))
+      drop(&list, i--);
+    else if (is_not_one(s, list.at[i]))
+      list.count = i + 1;
   }
   return chain(s, IR_S_BCAST, &list);
 }
@@ -141,8 +143,8 @@ static const ir_term *leading(const ir_linear *form) {
   return &form->terms[0];
 }
 
-/* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on the
- * right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
+/* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on
+ * the right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
 static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_linear *form, bool exact) {
   if (!form->count || has_extreme_factor(form)) return NULL;
   const ir_linear *zero = ir_linear_const(&s->arena, form->dtype, form->lanes, 0);
@@ -172,7 +174,8 @@ static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_l
   }
   if (!ir_linear_fits_dtype(left_side) || !ir_linear_fits_dtype(right_side)) return NULL;
   if (exact && !(ir_form_is_exact(s, left_side) && ir_form_is_exact(s, right_side))) return NULL;
-  return ir_expr_binary(s->context, code, ir_linear_expr(s->context, left_side), ir_linear_expr(s->context, right_side));
+  return ir_expr_binary(s->context, code, ir_linear_expr(s->context, left_side),
+                        ir_linear_expr(s->context, right_side));
 }
 
 static const ir_expr *compare_integers(ir_simplifier *s, const ir_expr *expr) {
@@ -262,8 +265,7 @@ const ir_expr *ir_rule_select(ir_simplifier *s, const ir_expr *expr) {
   if (condition->code == IR_S_NOT) return ir_expr_ternary(s->context, IR_S_SELECT, condition->kids[0], b, a);
   if (expr->dtype != IR_BOOL) return expr;
   if (a->code == IR_S_CONST)
-    return a->bits ? ir_make(s, IR_S_OR, condition, b)
-                   : ir_make(s, IR_S_AND, ir_make_unary(s, IR_S_NOT, condition), b);
+    return a->bits ? ir_make(s, IR_S_OR, condition, b) : ir_make(s, IR_S_AND, ir_make_unary(s, IR_S_NOT, condition), b);
   if (b->code == IR_S_CONST)
     return b->bits ? ir_make(s, IR_S_OR, ir_make_unary(s, IR_S_NOT, condition), a) : ir_make(s, IR_S_AND, condition, a);
   return expr;

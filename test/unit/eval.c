@@ -33,18 +33,21 @@ static void test_rows(void) {
     bool done = ir_scalar_eval(NULL, (ir_scalar_code)row->code, operand, result, false, row->in, &found);
     bool same = found == row->value || (is_nan(result, found) && is_nan(result, row->value));
     if (!CHECK(done && same))
-      printf("  %s: found 0x%llx, expected 0x%llx\n", row->text, (unsigned long long)found, (unsigned long long)row->value);
+      printf("  %s: found 0x%llx, expected 0x%llx\n", row->text, (unsigned long long)found,
+             (unsigned long long)row->value);
   }
 }
 
-static uint64_t eval(ir_scalar_code code, ir_dtype operand, ir_dtype result, bool fma, uint64_t a, uint64_t b, uint64_t c) {
+static uint64_t eval(ir_scalar_code code, ir_dtype operand, ir_dtype result, bool fma, uint64_t a, uint64_t b,
+                     uint64_t c) {
   uint64_t value = ~UINT64_C(0);
   CHECK(ir_scalar_eval(NULL, code, operand, result, fma, (uint64_t[]){a, b, c}, &value));
   return value;
 }
 
 static void test_others(void) {
-  uint64_t tenth = ir_float_to_bits(IR_F32, 0.1), ten = ir_float_to_bits(IR_F32, 10), minus = ir_float_to_bits(IR_F32, -1);
+  uint64_t tenth = ir_float_to_bits(IR_F32, 0.1), ten = ir_float_to_bits(IR_F32, 10),
+           minus = ir_float_to_bits(IR_F32, -1);
   /* 0.1f * 10 is 1 + 2^-26 * 0.4: 1 when rounded, and what is left of it when fused (1.4901161e-08). */
   CHECK(eval(IR_S_MAD, IR_F32, IR_F32, false, tenth, ten, minus) == 0);
   CHECK(eval(IR_S_MAD, IR_F32, IR_F32, true, tenth, ten, minus) == 0x32800000);
@@ -64,28 +67,35 @@ static void test_others(void) {
   CHECK(eval(IR_S_SELECT, IR_F32, IR_F32, false, 0, 0x7fc01234, 2) == 2);
   CHECK(eval(IR_S_NEG, IR_F32, IR_F32, false, 0x7fc01234, 0, 0) == 0xffc01234); /* the payload stays */
   CHECK(eval(IR_S_AND, IR_BOOL, IR_BOOL, false, 1, 0, 0) == 0 && eval(IR_S_OR, IR_BOOL, IR_BOOL, false, 1, 0, 0) == 1);
-  CHECK(eval(IR_S_NOT, IR_BOOL, IR_BOOL, false, 1, 0, 0) == 0 && eval(IR_S_BITNOT, IR_BOOL, IR_BOOL, false, 0, 0, 0) == 1);
+  CHECK(eval(IR_S_NOT, IR_BOOL, IR_BOOL, false, 1, 0, 0) == 0 &&
+        eval(IR_S_BITNOT, IR_BOOL, IR_BOOL, false, 0, 0, 0) == 1);
   CHECK(eval(IR_S_CAST, IR_BOOL, IR_F16, false, 1, 0, 0) == 0x3c00);
   uint64_t value;
   CHECK(!ir_scalar_eval(NULL, IR_S_RAMP, IR_I64, IR_I64, false, (uint64_t[3]){0}, &value));
-  CHECK(!ir_scalar_eval(NULL, IR_S_EXP, IR_F32, IR_F32, false, (uint64_t[3]){0}, &value)); /* an expansion needs a context */
+  CHECK(!ir_scalar_eval(NULL, IR_S_EXP, IR_F32, IR_F32, false, (uint64_t[3]){0},
+                        &value)); /* an expansion needs a context */
 }
 
 /* Folding keeps away from what checked execution refuses and from what a module attribute decides. */
 static void test_fold(ir_context *context) {
-  const ir_expr *zero = ir_expr_int(context, IR_I32, 0), *seven = ir_expr_int(context, IR_I32, -7), *two = ir_expr_int(context, IR_I32, 2);
+  const ir_expr *zero = ir_expr_int(context, IR_I32, 0), *seven = ir_expr_int(context, IR_I32, -7),
+                *two = ir_expr_int(context, IR_I32, 2);
   const ir_expr *by_zero = ir_expr_binary(context, IR_S_TRUNCDIV, seven, zero);
   CHECK(ir_expr_fold(context, by_zero) == by_zero);
   CHECK(ir_expr_fold(context, ir_expr_binary(context, IR_S_FLOORDIV, seven, two)) == ir_expr_int(context, IR_I32, -4));
-  const ir_expr *most = ir_expr_i64(context, INT64_MAX), *sum = ir_expr_binary(context, IR_S_ADD, most, ir_expr_i64(context, 1));
+  const ir_expr *most = ir_expr_i64(context, INT64_MAX),
+                *sum = ir_expr_binary(context, IR_S_ADD, most, ir_expr_i64(context, 1));
   CHECK(ir_expr_fold(context, sum) == sum);
-  const ir_expr *wrapped = ir_expr_binary(context, IR_S_ADD, ir_expr_int(context, IR_I32, INT32_MAX), ir_expr_int(context, IR_I32, 1));
+  const ir_expr *wrapped =
+      ir_expr_binary(context, IR_S_ADD, ir_expr_int(context, IR_I32, INT32_MAX), ir_expr_int(context, IR_I32, 1));
   CHECK(ir_expr_fold(context, wrapped) == ir_expr_int(context, IR_I32, INT32_MIN));
   const ir_expr *half = ir_expr_float(context, IR_F32, 0.5), *e = ir_expr_unary(context, IR_S_EXP, half);
   CHECK(ir_expr_fold(context, e) == e);
   const ir_expr *vector = ir_expr_const(context, IR_F32, 4, 0x3f000000);
-  CHECK(ir_expr_fold(context, ir_expr_binary(context, IR_S_ADD, vector, vector)) == ir_expr_const(context, IR_F32, 4, 0x3f800000));
-  const ir_expr *symbol = ir_expr_symbol(context, ir_intern(context, ir_lit("n"))), *open = ir_expr_unary(context, IR_S_NEG, symbol);
+  CHECK(ir_expr_fold(context, ir_expr_binary(context, IR_S_ADD, vector, vector)) ==
+        ir_expr_const(context, IR_F32, 4, 0x3f800000));
+  const ir_expr *symbol = ir_expr_symbol(context, ir_intern(context, ir_lit("n"))),
+                *open = ir_expr_unary(context, IR_S_NEG, symbol);
   CHECK(ir_expr_fold(context, open) == open);
 }
 

@@ -50,7 +50,8 @@ static void test_meaning(void) {
   MEANS("T(alpha) * x", two(IR_S_MUL, f32(0.01), x)); /* an f64 attribute, cast at once */
   MEANS("bool(x)", ir_expr_cast(context, x, IR_BOOL));
   MEANS("bitcast(i32, x)", ir_expr_convert(context, IR_S_BITCAST, x, IR_I32, 1));
-  MEANS("bitcast(f32, shl(i, 23))", ir_expr_convert(context, IR_S_BITCAST, two(IR_S_SHL, i, ir_expr_int(context, IR_I32, 23)), IR_F32, 1));
+  MEANS("bitcast(f32, shl(i, 23))",
+        ir_expr_convert(context, IR_S_BITCAST, two(IR_S_SHL, i, ir_expr_int(context, IR_I32, 23)), IR_F32, 1));
   MEANS("mad(x, 2, 1)", ir_expr_ternary(context, IR_S_MAD, x, f32(2), f32(1)));
   MEANS("max(x, 0)", two(IR_S_MAX, x, f32(0)));
   MEANS("exp(x)", one(IR_S_EXP, x));
@@ -92,7 +93,8 @@ static bool can_be_read(const ir_op_def *row, const char *text, ir_dtype dtype) 
   size_t count = 0;
   for (size_t k = 0; k < row->operand_def_count; k++) {
     bool condition = !strcmp(row->operands[k].name, "condition");
-    inputs[count++] = (ir_formula_input){row->operands[k].name, ir_expr_arg(context, (uint32_t)k, condition ? IR_BOOL : dtype, 1)};
+    inputs[count++] =
+        (ir_formula_input){row->operands[k].name, ir_expr_arg(context, (uint32_t)k, condition ? IR_BOOL : dtype, 1)};
   }
   for (size_t k = 0; k < row->attr_count; k++)
     inputs[count++] = (ir_formula_input){row->attrs[k].name, ir_expr_float(context, IR_F64, 0.5)};
@@ -131,8 +133,11 @@ static void test_expansions(void) {
   static const struct {
     ir_scalar_code code;
     double operand, value;
-  } known[] = {{IR_S_EXP, 1, 2.7182818284590452}, {IR_S_LOG, 10, 2.3025850929940457}, {IR_S_TANH, 0.5, 0.46211715726000975},
-               {IR_S_ERF, 0.5, 0.52049987781304654}, {IR_S_SIGMOID, -1, 0.26894142136999512}};
+  } known[] = {{IR_S_EXP, 1, 2.7182818284590452},
+               {IR_S_LOG, 10, 2.3025850929940457},
+               {IR_S_TANH, 0.5, 0.46211715726000975},
+               {IR_S_ERF, 0.5, 0.52049987781304654},
+               {IR_S_SIGMOID, -1, 0.26894142136999512}};
   for (size_t k = 0; k < ir_count_of(known); k++) {
     CHECK(is_near(value_of(known[k].code, IR_F64, known[k].operand), known[k].value, 4 * 0x1p-52));
     CHECK(is_near(value_of(known[k].code, IR_F32, known[k].operand), known[k].value, 4 * 0x1p-23));
@@ -153,7 +158,8 @@ static void test_expansions(void) {
 int main(void) {
   diags = ir_diags_new();
   context = ir_context_new(diags);
-  x = ir_expr_arg(context, 0, IR_F32, 1), i = ir_expr_arg(context, 1, IR_I32, 1), c = ir_expr_arg(context, 2, IR_BOOL, 1);
+  x = ir_expr_arg(context, 0, IR_F32, 1), i = ir_expr_arg(context, 1, IR_I32, 1),
+  c = ir_expr_arg(context, 2, IR_BOOL, 1);
   alpha = ir_expr_float(context, IR_F64, 0.01);
   test_meaning();
   CHECK_DIAGS(diags, "");
