@@ -430,6 +430,79 @@ static void test_random(void) {
   }
 }
 
+/* --- random floats: bits before and after, where any NaN equals any other --- */
+
+static uint64_t float_leaves[3];
+
+static const ir_expr *float_expr(ir_dtype dtype, int depth);
+
+static const ir_expr *float_test(ir_dtype dtype, int depth) {
+  static const ir_scalar_code codes[] = {IR_S_EQ, IR_S_NE, IR_S_LT, IR_S_LE, IR_S_GT, IR_S_GE};
+  if (!next(6)) return ir_expr_unary(context, IR_S_NOT, float_test(dtype, depth - 1));
+  if (!next(6)) return ir_expr_unary(context, next(2) ? IR_S_ISNAN : IR_S_ISFINITE, float_expr(dtype, depth - 1));
+  if (!next(6)) return ir_expr_cast(context, float_expr(dtype, depth - 1), IR_BOOL);
+  if (depth > 1 && !next(4))
+    return ir_expr_binary(context, next(2) ? IR_S_AND : IR_S_OR, float_test(dtype, depth - 1),
+                          float_test(dtype, depth - 1));
+  return ir_expr_binary(context, codes[next(6)], float_expr(dtype, depth - 1), float_expr(dtype, depth - 1));
+}
+
+static const ir_expr *float_expr(ir_dtype dtype, int depth) {
+  static const double numbers[] = {0.0, -0.0, 1, -1, 2, 0.5, 4, -8, 3, 0.1, 1e30, 0x1p-130, 1.0 / 0.0, 0.0 / 0.0};
+  static const ir_scalar_code unary[] = {IR_S_NEG, IR_S_NEG, IR_S_ABS, IR_S_SIGN, IR_S_FLOOR, IR_S_RINT, IR_S_SQRT};
+  static const ir_scalar_code binary[] = {IR_S_ADD, IR_S_ADD, IR_S_SUB, IR_S_SUB, IR_S_MUL,      IR_S_MUL,     IR_S_DIV,
+                                          IR_S_DIV, IR_S_MIN, IR_S_MAX, IR_S_MAX, IR_S_FLOORDIV, IR_S_FLOORMOD};
+  static const ir_dtype others[] = {IR_F16, IR_F32, IR_F64, IR_BF16, IR_I32, IR_I8, IR_U8, IR_I64, IR_BOOL};
+  if (depth <= 0 || !next(6)) {
+    if (!next(2)) return ir_expr_float(context, dtype, numbers[next(14)]);
+    return ir_expr_cast(context, ir_expr_arg(context, next(3), IR_F32, 1), dtype);
+  }
+  if (!next(7))
+    return ir_expr_cast(context, ir_expr_cast(context, float_expr(dtype, depth - 1), others[next(9)]), dtype);
+  if (!next(7))
+    return ir_expr_ternary(context, IR_S_SELECT, float_test(dtype, depth - 1), float_expr(dtype, depth - 1),
+                           float_expr(dtype, depth - 1));
+  if (!next(6))
+    return ir_expr_ternary(context, next(2) ? IR_S_MAD : IR_S_FMA, float_expr(dtype, depth - 1),
+                           float_expr(dtype, depth - 1), float_expr(dtype, depth - 1));
+  if (!next(4)) return ir_expr_unary(context, unary[next(7)], float_expr(dtype, depth - 1));
+  return ir_expr_binary(context, binary[next(13)], float_expr(dtype, depth - 1), float_expr(dtype, depth - 1));
+}
+
+static uint64_t float_value(const ir_expr *expr, bool fma) {
+  if (expr->code == IR_S_CONST) return expr->bits;
+  if (expr->code == IR_S_ARG) return float_leaves[expr->arg];
+  uint64_t in[3], value = 0;
+  for (size_t i = 0; i < expr->count; i++) in[i] = float_value(expr->kids[i], fma);
+  ir_dtype operand = (ir_dtype)expr->kids[expr->code == IR_S_SELECT]->dtype;
+  CHECK(ir_scalar_eval(context, (ir_scalar_code)expr->code, operand, (ir_dtype)expr->dtype, fma, in, &value));
+  return value;
+}
+
+static void test_floats(void) {
+  static const ir_dtype dtypes[] = {IR_F32, IR_F32, IR_F16, IR_BF16, IR_F64};
+  static const uint32_t special[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                     1, 0x80000001, 0x00800000, 0x7f7fffff, 0x40490fdb, 0xc2f6e979};
+  ir_dtype dtype = dtypes[next(5)];
+  const ir_expr *expr = next(4) ? float_expr(dtype, 1 + (int)next(5)) : float_test(dtype, 1 + (int)next(5));
+  const ir_expr *simple = ir_simplify(context, NULL, expr);
+  changed += simple != expr;
+  CHECK(ir_simplify(context, NULL, simple) == simple && simple->dtype == expr->dtype);
+  for (int sample = 0; sample < 12; sample++) {
+    for (size_t i = 0; i < 3; i++)
+      float_leaves[i] = next(3) ? special[next(13)] : (uint64_t)next(1u << 31) << 1 | next(2);
+    uint64_t before = float_value(expr, sample & 1), after = float_value(simple, sample & 1);
+    double a = 0, b = 0;
+    if (ir_is_float((ir_dtype)expr->dtype)) {
+      a = ir_float_from_bits((ir_dtype)expr->dtype, before), b = ir_float_from_bits((ir_dtype)expr->dtype, after);
+    }
+    if (CHECK(before == after || (a != a && b != b))) continue;
+    printf("  %s\n  becomes: %s\n", text_of(expr), text_of(simple));
+    for (size_t i = 0; i < 3; i++) printf("  $%zu = 0x%llx\n", i, (unsigned long long)float_leaves[i]);
+    return;
+  }
+}
+
 int main(int argc, char **argv) {
   long cases = argc > 1 ? atol(argv[1]) : 30000;
   state = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
@@ -441,7 +514,10 @@ int main(int argc, char **argv) {
       context = ir_context_new(diags);
     }
     ir_arena_mark mark = ir_arena_get_mark(&arena);
-    test_random();
+    if (i % 4)
+      test_random();
+    else
+      test_floats();
     ir_arena_reset(&arena, mark);
   }
   printf("%ld cases: %zu simpler, %zu decided\n", cases, changed, proven);
