@@ -220,8 +220,33 @@ const ir_expr *ir_rule_compare(ir_simplifier *s, const ir_expr *expr) {
   return ir_is_integer(dtype) ? compare_integers(s, expr) : expr;
 }
 
-static bool are_opposite(ir_simplifier *s, const ir_expr *a, const ir_expr *b) {
-  return a->code != IR_S_CONST && ir_make_unary(s, IR_S_NOT, a) == b;
+/* The form that is not negative exactly where CONDITION, a comparison of integers, holds; NULL for other conditions. */
+static const ir_linear *condition_form(ir_simplifier *s, const ir_expr *condition, bool negated) {
+  ir_scalar_code code = (ir_scalar_code)condition->code;
+  if (code < IR_S_LT || code > IR_S_GE || !ir_is_integer((ir_dtype)condition->kids[0]->dtype)) return NULL;
+  if (negated) code = opposite(code);
+  bool less = code == IR_S_LT || code == IR_S_LE, strict = code == IR_S_LT || code == IR_S_GT;
+  const ir_expr *a = condition->kids[0], *b = condition->kids[1];
+  return ir_form_difference(s, less ? b : a, less ? a : b, strict ? -1 : 0);
+}
+
+/* x * A + B is never negative, or always, by its span. */
+static bool combination_is(ir_simplifier *s, const ir_linear *a, int64_t x, const ir_linear *b, bool negative) {
+  const ir_linear *sum = a && b && a->dtype == b->dtype ? ir_linear_combine(&s->arena, a, x, b, 1) : NULL;
+  if (!sum) return false;
+  ir_span span = ir_span_of_form(s, sum);
+  return negative ? span.most < 0 : span.least >= 0;
+}
+
+/* A holds only where B does: n < 4 and n < 8. */
+static bool implies(ir_simplifier *s, const ir_expr *a, const ir_expr *b) {
+  return a == b || combination_is(s, condition_form(s, a, false), -1, condition_form(s, b, false), false);
+}
+
+/* A and B never hold together (or, NEGATED, never fail together). */
+static bool exclude(ir_simplifier *s, const ir_expr *a, const ir_expr *b, bool negated) {
+  if (a->code != IR_S_CONST && ir_make_unary(s, IR_S_NOT, a) == b) return true;
+  return combination_is(s, condition_form(s, a, negated), 1, condition_form(s, b, negated), true);
 }
 
 const ir_expr *ir_rule_and_or(ir_simplifier *s, const ir_expr *expr) {
@@ -230,14 +255,18 @@ const ir_expr *ir_rule_and_or(ir_simplifier *s, const ir_expr *expr) {
   struct list list = {0};
   if (!collect(&list, code, expr)) return expr;
   for (size_t i = 0; i < list.count; i++) {
-    if (list.at[i]->code == IR_S_CONST) {
-      if ((list.at[i]->bits != 0) == deciding) return ir_truth_like(s, expr, deciding);
-      drop(&list, i--);
-      continue;
-    }
-    for (size_t k = i + 1; k < list.count; k++) {
-      if (are_opposite(s, list.at[i], list.at[k])) return ir_truth_like(s, expr, deciding);
-      if (list.at[k] == list.at[i]) drop(&list, k--);
+    if (list.at[i]->code != IR_S_CONST) continue;
+    if ((list.at[i]->bits != 0) == deciding) return ir_truth_like(s, expr, deciding);
+    drop(&list, i--);
+  }
+  for (size_t i = 0; i < list.count; i++) {
+    for (size_t k = 0; k < list.count; k++) {
+      if (i == k) continue;
+      const ir_expr *a = list.at[i], *b = list.at[k];
+      if (i < k && exclude(s, a, b, deciding)) return ir_truth_like(s, expr, deciding);
+      if (!(deciding ? implies(s, b, a) : implies(s, a, b))) continue;
+      drop(&list, k--);
+      if (k + 1 < i) i--;
     }
   }
   return list.count ? chain(s, code, &list) : ir_truth_like(s, expr, !deciding);

@@ -3,6 +3,7 @@
 #include "ir/simplify.h"
 
 #include "ir/formula.h"
+#include "ir/module.h"
 #include "ir/type.h"
 #include "test/unit/check.h"
 #include "test/unit/expr_text.h"
@@ -189,6 +190,11 @@ static void test_order(void) {
   SIMPLIFIED(f, "!(n < m)", "(m <= n)");
   SIMPLIFIED(f, "n >= 0 && m > 2", "(m >= 3)");
   SIMPLIFIED(f, "n > 4 || n <= 4", "1");
+  SIMPLIFIED(f, "n < 4 && m > 1 && n < 8", "((n < 4) && (m >= 2))");
+  SIMPLIFIED(f, "n < 4 || n < 8", "(n < 8)");
+  SIMPLIFIED(f, "n < 4 && n >= 9", "0");
+  SIMPLIFIED(f, "n >= 4 || n < 9", "1");
+  SIMPLIFIED(f, "n >= m && k == 0 && n + 1 >= m", "((m <= n) && (k == 0))");
   SIMPLIFIED(f, "select(n >= 0, m, k)", "m");
   SIMPLIFIED(f, "select(!(u == w), m, k)", "select((u != w), m, k)");
   SIMPLIFIED(NULL, "p < q || !(p < q)", "1");
@@ -268,6 +274,28 @@ static void test_floats(void) {
   SIMPLIFIED_AS(NULL, IR_I8, "12 * 12 < 0", "1");
 }
 
+/* func(%x: f32[n, m], m: i64, k: i64) where n >= 2 */
+static void test_function(void) {
+  const ir_expr *dims[] = {names[0].value, names[1].value};
+  ir_module *module = ir_module_new(context);
+  ir_func *func = ir_func_new(module, IR_ITEM_FUNC, ir_intern(context, ir_lit("f")));
+  const ir_param params[] = {{.type = ir_type_tensor(context, IR_F32, 2, dims)},
+                             {.type = ir_type_scalar(context, IR_I64, 1), .symbol = names[1].value},
+                             {.type = ir_type_scalar(context, IR_I64, 1), .symbol = names[2].value}};
+  ir_func_set_params(func, 3, params, false);
+  const ir_expr *where[] = {parse("n >= 2")};
+  func->where = where, func->where_count = 1;
+  const ir_facts *f = ir_func_facts(func);
+  CHECK(ir_func_facts(func) == f);
+  PROVES(f, "n >= 2");
+  PROVES(f, "m >= 0");
+  UNKNOWN(f, "k >= 0");
+  PROVES(f, "u >= 0"); /* not a parameter: bound by a match_cast, so an extent */
+  SIMPLIFIED(f, "floordiv(n * m, n)", "m");
+  SIMPLIFIED(f, "bcast(n, m)", "n");
+  ir_module_free(module);
+}
+
 int main(void) {
   diags = ir_diags_new();
   context = ir_context_new(diags);
@@ -280,6 +308,7 @@ int main(void) {
   test_broadcasts();
   test_conversions();
   test_floats();
+  test_function();
   ir_context_free(context);
   ir_diags_free(diags);
   ir_arena_free(&arena);

@@ -332,6 +332,18 @@ static const ir_expr *index_condition(int depth) {
   return ir_expr_binary(context, compare[next(7)], index_expr(depth), index_expr(depth));
 }
 
+/* Comparisons of a few sums with numbers, joined: some imply others. */
+static const ir_expr *index_logic(int depth) {
+  static const ir_scalar_code compare[] = {IR_S_LT, IR_S_LE, IR_S_GE, IR_S_GT, IR_S_LT, IR_S_GE, IR_S_EQ, IR_S_NE};
+  if (depth > 0)
+    return ir_expr_binary(context, next(2) ? IR_S_AND : IR_S_OR, index_logic(depth - 1), index_logic(depth - 1));
+  const ir_expr *side = leaves[next(4)];
+  if (next(2)) side = ir_expr_binary(context, next(2) ? IR_S_ADD : IR_S_SUB, side, leaves[next(2)]);
+  const ir_expr *condition =
+      ir_expr_binary(context, compare[next(8)], side, ir_expr_i64(context, (int64_t)next(8) - 2));
+  return next(6) ? condition : ir_expr_unary(context, IR_S_NOT, condition);
+}
+
 /* Values below MOST, such that the extents multiply to IR_EXTENT_MAX at most. */
 static wide index_value(size_t i) {
   static const int64_t extents_of[] = {0, 1, 2, 3, 4, 5, 8, 12, 16, 100, 1 << 12, 1 << 24};
@@ -393,6 +405,7 @@ static void test_random(void) {
   if (index) {
     index_facts(facts);
     expr = next(2) ? index_expr(2 + (int)next(4)) : index_condition(1 + (int)next(4));
+    if (!next(3)) expr = index_logic(1 + (int)next(2));
   } else {
     random_leaves(facts);
     random_facts(facts);
