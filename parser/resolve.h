@@ -198,7 +198,7 @@ ir_making *ir_making_new(ir_parser *p, ir_opcode code, ir_range range, const ir_
 void ir_making_set(ir_making *m, const char *attr, const ir_attr *value);
 void ir_making_operand(ir_making *m, ir_value *value);
 /* Infers and checks types, makes the operation at the end of the current region, names its results. */
-void ir_make(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir_nodes loc);
+void ir_make_op(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir_nodes loc);
 /* name(...) as a store, a tensor operation or a scalar one (parser/resolve_call.c). */
 void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types, ir_nodes loc);
 void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc);

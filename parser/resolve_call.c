@@ -254,7 +254,7 @@ static void operation(ir_parser *p, ir_opcode code, ir_nodes targets, const ir_n
   check_required(&a, call);
   bool packed = code == IR_CALL_PACKED || code == IR_CALL_PURE_PACKED || code == IR_CALL_DPS_PACKED;
   if (packed && !targets.count && !types.count) m->declared = p->context->unit_type;
-  ir_make(p, m, targets, types, loc);
+  ir_make_op(p, m, targets, types, loc);
 }
 
 /* A name of both a tensor and a scalar operator means the tensor one where an operand is not a scalar. */
@@ -285,7 +285,7 @@ static void unknown_operation(ir_parser *p, ir_nodes targets, const ir_node *cal
   }
   ir_making *m = ir_making_new(p, IR_TUPLE, call->range, NULL);
   m->failed = true;
-  ir_make(p, m, targets, types, (ir_nodes){0});
+  ir_make_op(p, m, targets, types, (ir_nodes){0});
 }
 
 void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types, ir_nodes loc) {
@@ -318,7 +318,7 @@ static void field(ir_parser *p, ir_nodes targets, const ir_node *value, ir_value
   if (!fine) ir_parse_error(p, value->range, "a field of a tuple is named by a constant: %%t[0]");
   m->failed |= !fine;
   ir_making_set(m, "index", ir_attr_int(p->context, (int64_t)index));
-  ir_make(p, m, targets, types, loc);
+  ir_make_op(p, m, targets, types, loc);
 }
 
 void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc) {
@@ -342,7 +342,7 @@ void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, con
   }
   if (expr) ir_making_set(m, "value", ir_attr_expr(p->context, expr));
   m->failed |= !expr;
-  ir_make(p, m, targets, types, loc);
+  ir_make_op(p, m, targets, types, loc);
 }
 
 /* --- stores --- */
@@ -473,7 +473,7 @@ void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, cons
   if (m->failed || !stored(p, m, targets.count, value)) return;
   ir_making_set(m, "targets", ir_attr_int(p->context, targets.count));
   ir_making_set(m, "index", ir_attr_list(p->context, targets.count, lists));
-  if (!m->failed) ir_make(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
+  if (!m->failed) ir_make_op(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
 }
 
 void ir_resolve_statement(ir_parser *p, ir_nodes targets, ir_node *value, ir_node *with, ir_nodes types, ir_nodes loc) {
@@ -489,7 +489,7 @@ void ir_resolve_statement(ir_parser *p, ir_nodes targets, ir_node *value, ir_nod
                    (int)name.length, name.at);
     ir_making *m = ir_making_new(p, IR_TUPLE, value->range, NULL);
     m->failed = true;
-    ir_make(p, m, targets, types, (ir_nodes){0});
+    ir_make_op(p, m, targets, types, (ir_nodes){0});
   } else {
     ir_resolve_scalar(p, targets, value, with, types, loc);
   }

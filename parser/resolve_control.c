@@ -31,7 +31,6 @@ static void close(ir_parser *p, ir_block *block) {
 
 ir_making *ir_block_close(ir_parser *p, ir_block *block) {
   ir_making *making = block->making;
-  ir_arena_reset(&p->scratch, block->mark);
   close(p, block);
   return making;
 }
@@ -42,7 +41,7 @@ void ir_block_abandon(ir_parser *p, ir_block *block) {
 }
 
 void ir_resolve_made(ir_parser *p, ir_nodes targets, ir_making *m, ir_nodes types, ir_nodes loc) {
-  ir_make(p, m, targets, types, loc);
+  ir_make_op(p, m, targets, types, loc);
   ir_resolve_nothing(p);
 }
 
@@ -166,7 +165,7 @@ ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_node
     const ir_attr *list = conditions(p, &guard->frame, where);
     if (list) ir_making_set(guard, "conditions", list);
     guard->failed |= !list;
-    if (list) ir_make(p, guard, (ir_nodes){0}, (ir_nodes){0}, (ir_nodes){0});
+    if (list) ir_make_op(p, guard, (ir_nodes){0}, (ir_nodes){0}, (ir_nodes){0});
   }
   block->mark = ir_arena_get_mark(&p->scratch);
   return block;
@@ -236,13 +235,13 @@ void ir_resolve_yield(ir_parser *p, ir_range word, ir_nodes values, ir_nodes sta
   }
   ir_making_set(m, "stacks", ir_attr_int(p->context, stack.count));
   ir_making_set(m, "again", ir_attr_bool(p->context, again != NULL));
-  ir_make(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
+  ir_make_op(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
   ir_resolve_nothing(p);
 }
 
 void ir_resolve_return(ir_parser *p, ir_range word, ir_nodes values, ir_nodes loc) {
   ir_making *m = ir_making_new(p, IR_RETURN, word, NULL);
   ir_each_node(value, values) ir_making_operand(m, ir_resolve_operand(p, value, IR_DTYPE_UNKNOWN));
-  ir_make(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
+  ir_make_op(p, m, (ir_nodes){0}, (ir_nodes){0}, loc);
   ir_resolve_nothing(p);
 }

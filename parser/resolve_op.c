@@ -147,7 +147,7 @@ static const ir_attr *location(ir_parser *p, ir_nodes nodes) {
   return ir_attr_list(p->context, at, items);
 }
 
-void ir_make(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir_nodes loc) {
+void ir_make_op(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir_nodes loc) {
   const ir_type **results = NULL;
   size_t count = 0;
   bool bare = false;
