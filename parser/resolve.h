@@ -64,7 +64,6 @@ typedef struct ir_block {
   ir_region *region;
   ir_making *making;  /* of the operation that it belongs to; NULL: the body of an item */
   ir_arena_mark mark; /* scratch is reset to here after each statement */
-  bool reduces;       /* a COMPUTE with reduction axes */
 } ir_block;
 
 typedef struct ir_symbol {

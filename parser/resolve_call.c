@@ -405,10 +405,6 @@ static bool stored(ir_parser *p, ir_making *m, size_t target_count, const ir_nod
     ir_parse_error(p, value->range, "a reduction can only stand directly in a compute nest");
     return false;
   }
-  if (!reduces && in_compute && p->block->reduces) {
-    ir_parse_error(p, value->range, "a nest with reduction axes stores reductions only: sum(...), max(x), @reducer(...)");
-    return false;
-  }
   const char *name = NULL;
   const ir_item *user = NULL;
   if (reduces && !reducer(p, m, value, &name, &user)) return false;

@@ -155,7 +155,6 @@ ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_node
   ir_block *block = open(p, IR_BLOCK_COMPUTE, (size_t)spatial.count + reduction.count, m);
   ir_region *region = block->region;
   region->spatial_count = spatial.count;
-  block->reduces = reduction.count > 0;
   const ir_type *type = ir_type_scalar(p->context, IR_I64, 1);
   size_t i = 0;
   ir_each_node(axis, spatial) ir_define_axis(p, ir_node_name_range(axis), ir_region_set_arg(region, i++, type, NULL));

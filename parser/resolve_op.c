@@ -60,11 +60,10 @@ static bool check_written(ir_parser *p, const ir_making *m, const ir_node *node,
   switch (ir_type_relate(p->context, facts, written, inferred)) {
   case IR_TYPES_EQUAL:
   case IR_TYPES_WEAKER: return true;
-  case IR_TYPES_STRONGER: {
-    ir_diag *diag = ir_parse_error(p, node->range, "%s: type %s says more than is known, which is %s", ir_op_defs[m->code].name, says, is);
-    if (ir_in_graph(p)) ir_note(p->diags, diag, node->range, "match_cast checks a type at run time");
+  case IR_TYPES_STRONGER:
+    ir_parse_error(p, node->range, "%s: type %s says more than is known, which is %s%s", ir_op_defs[m->code].name, says, is,
+                   ir_in_graph(p) ? ": match_cast checks it at run time" : "");
     return false;
-  }
   case IR_TYPES_CONTRADICT: break;
   }
   ir_parse_error(p, node->range, "%s: type %s is written, but the result has type %s", ir_op_defs[m->code].name, says, is);
