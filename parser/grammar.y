@@ -25,7 +25,7 @@ static ir_range join(ir_range a, ir_range b) { return (ir_range){a.begin, b.end}
 %parse_failure { p->stopped = true; }
 %stack_overflow { p->stopped = true; }
 
-/* Never sent by a valid text: a bad token, and what the driver sends to start recovery. */
+/* A bad token; and what the driver sends to start recovery: it follows what Lemon leaves of the damage. */
 %token BAD.
 
 %left OR.
@@ -96,7 +96,7 @@ module_open ::= MODULE with(W) LBRACE. { ir_resolve_module(p, W); }
 
 items ::= .
 items ::= items item.
-item ::= error.
+item ::= error BAD.
 
 /* --- items --- */
 item ::= func_sig(H). { ir_resolve_extern(p, H); }
@@ -144,7 +144,7 @@ body ::= stmts.
 body ::= stmts terminator.
 stmts ::= .
 stmts ::= stmts stmt.
-stmt ::= error. { ir_resolve_nothing(p); }
+stmt ::= error BAD. { ir_resolve_nothing(p); }
 stmt ::= targets(T) ASSIGN expr(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, T, E, W, Y, L); }
 stmt ::= targets(T) ASSIGN control(M) ctypes(Y) loc(L). { ir_resolve_made(p, T, M, Y, L); }
 stmt ::= call(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, (ir_nodes){0}, E, W, Y, L); }

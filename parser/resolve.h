@@ -183,7 +183,7 @@ ir_value *ir_resolve_operand(ir_parser *p, const ir_node *node, ir_dtype want);
 /* A number literal as an element of DTYPE. */
 bool ir_resolve_number(ir_parser *p, const ir_node *node, ir_dtype dtype, uint64_t *bits);
 static inline ir_frame ir_frame_new(ir_parser *p) { return (ir_frame){.context = p->context, .arena = &p->scratch}; }
-const char *ir_node_describe(const ir_parser *p, const ir_node *node); /* for messages: "a string" */
+const char *ir_node_describe(ir_parser *p, const ir_node *node); /* for messages: "a string" */
 
 /* --- attributes and constants (parser/resolve_attr.c, resolve_const.c): NULL after an error --- */
 const ir_attr *ir_resolve_attr(ir_parser *p, const ir_node *node, const ir_attr_def *def); /* DEF may be NULL */

@@ -6,19 +6,17 @@
 #include "ir/print.h"
 #include "parser/resolve.h"
 
-const char *ir_node_describe(const ir_parser *p, const ir_node *node) {
+const char *ir_node_describe(ir_parser *p, const ir_node *node) {
+  ir_slice text = ir_text_at(p, node->range);
+  if (text.length > 40) text.length = 40;
   switch ((ir_node_kind)node->kind) {
-  case N_INT: return "an integer";
-  case N_FLOAT: return "a number";
+  case N_INT:
+  case N_FLOAT:
+  case N_ID:
+  case N_VALUE:
+  case N_GLOBAL: return ir_arena_printf(&p->scratch, "'%.*s'", (int)text.length, text.at);
   case N_STRING: return "a string";
   case N_ELLIPSIS: return "'...'";
-  case N_ID: {
-    ir_dtype dtype;
-    unsigned lanes;
-    return ir_element_find(ir_node_name(p, node), &dtype, &lanes) ? "a type" : "a word";
-  }
-  case N_VALUE: return "a value";
-  case N_GLOBAL: return "a global name";
   case N_CALL: return "a call";
   case N_GLOBAL_CALL: return "a call of a global name";
   case N_ELEMENT: return "an element";

@@ -219,8 +219,16 @@ const ir_expr *ir_find_symbol(ir_parser *p, const ir_string *name) {
   return symbol && is_open(symbol->home) ? ir_expr_symbol(p->context, name) : NULL;
 }
 
+/* Takes the word for a symbol from here on, so that it is reported once. */
+static void suppose(ir_parser *p, const ir_string *name) {
+  ir_symbol *symbol = ir_new(&p->names, ir_symbol);
+  *symbol = (ir_symbol){name, &p->signature};
+  ir_map_put(&p->names, &p->symbols, name, symbol);
+}
+
 void ir_unknown_word(ir_parser *p, ir_range range, const char *what) {
   ir_slice text = ir_text_at(p, range);
+  suppose(p, ir_intern(p->context, text));
   ir_diag *diag = ir_parse_error(p, range, "unknown %s '%.*s'", what, (int)text.length, text.at);
   if (!ir_suggests(p)) return;
   ir_nearest nearest = {.wanted = text};
