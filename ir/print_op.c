@@ -51,7 +51,7 @@ static const ir_item *callee_of(const ir_op *op, const char *attr) {
 /* An expression that OP owns: the value of an attribute or an entry of a list. */
 static void owned(ir_printer *p, const ir_op *op, const ir_attr *attr, ir_dtype want) {
   if (attr && attr->kind == IR_ATTR_INT) {
-    if (want == IR_I64) ir_text_printf(p->out, "%lld", (long long)attr->i);
+    if (want == IR_I64 || want == IR_DTYPE_UNKNOWN) ir_text_printf(p->out, "%lld", (long long)attr->i);
     else ir_text_printf(p->out, "i64(%lld)", (long long)attr->i);
     return;
   }

@@ -17,7 +17,6 @@ size_t ir_grammar_height(const void *grammar);
 enum {
   TOKENS = 64,          /* more than there are */
   MAX_HEIGHT = 16384,   /* of the automaton's stack */
-  MAX_BRACKETS = 250,   /* ( and [ in one another */
   MAX_SYNTAX_ERRORS = 20
 };
 
@@ -39,8 +38,8 @@ static void read(struct reader *r) {
   r->kind = ir_lex(&r->p->lexer, &r->range);
 }
 
-static void stop(struct reader *r, const char *what, int limit) {
-  if (!r->p->stopped) ir_parse_error(r->p, r->range, "%s more than %d deep", what, limit);
+static void stop(struct reader *r, const char *why) {
+  if (!r->p->stopped) ir_parse_error(r->p, r->range, "%s", why);
   r->p->stopped = true;
 }
 
@@ -58,8 +57,8 @@ static void nest(struct reader *r) {
   case T_LBRACE: r->p->braces++; break;
   case T_RBRACE: r->p->braces--; break;
   }
-  if (r->brackets > MAX_BRACKETS || r->prefixes > MAX_BRACKETS) stop(r, "brackets or signs nested", MAX_BRACKETS);
-  if (ir_grammar_height(r->grammar) > MAX_HEIGHT) stop(r, "nested", IR_PARSE_MAX_REGIONS);
+  if (r->brackets > IR_PARSE_MAX_DEPTH || r->prefixes > IR_PARSE_MAX_DEPTH) stop(r, "brackets or signs nested more than 250 deep");
+  if (ir_grammar_height(r->grammar) > MAX_HEIGHT) stop(r, "nested too deep");
 }
 
 static void feed(struct reader *r) {

@@ -11,7 +11,8 @@
 
 enum {
   IR_PARSE_MAX_DEPTH = 250,   /* of expressions, types and attributes */
-  IR_PARSE_MAX_REGIONS = 1000 /* one in another */
+  IR_PARSE_MAX_REGIONS = 1000, /* one in another */
+  IR_PARSE_MAX_RANK = 64
 };
 
 typedef struct ir_flags {
@@ -160,6 +161,8 @@ void ir_unknown_word(ir_parser *p, ir_range range, const char *what);
 /* An item; one that stands further down is declared first. NULL where there is none: nothing is reported. */
 ir_item *ir_find_item(ir_parser *p, const ir_string *name);
 void ir_unknown_item(ir_parser *p, ir_range range, const char *what);
+/* Reports that the name at RANGE is that of KNOWN already. */
+void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known);
 
 /* --- types (parser/resolve_type.c): NULL after an error --- */
 /* Where BINDS is not NULL, symbols that stand alone and are not bound yet are bound there. */

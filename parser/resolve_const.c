@@ -4,13 +4,11 @@
 #include "ir/print.h"
 #include "parser/resolve.h"
 
-enum { MAX_RANK = 64 };
-
 struct filling {
   ir_parser *p;
   ir_dtype dtype;
   size_t rank;
-  int64_t extents[MAX_RANK];
+  int64_t extents[IR_PARSE_MAX_RANK];
   uint8_t *bytes;
   size_t at; /* the next element */
 };
@@ -48,10 +46,10 @@ static bool fill(struct filling *f, const ir_node *node, size_t axis) {
 
 /* The type that the literal has by itself: its nesting, and bool, f32 or i64. */
 static const ir_type *literal_type(ir_parser *p, const ir_node *node) {
-  const ir_expr *dims[MAX_RANK];
+  const ir_expr *dims[IR_PARSE_MAX_RANK];
   size_t rank = 0;
   const ir_node *at = node;
-  for (; at && at->kind == N_LIST && rank < MAX_RANK; at = at->kids.first) dims[rank++] = ir_expr_i64(p->context, at->kids.count);
+  for (; at && at->kind == N_LIST && rank < IR_PARSE_MAX_RANK; at = at->kids.first) dims[rank++] = ir_expr_i64(p->context, at->kids.count);
   bool is_bool = at && at->kind == N_ID && at->typed;
   return ir_type_tensor(p->context, is_bool ? IR_BOOL : node->floats || (at && at->floats) ? IR_F32 : IR_I64, rank, dims);
 }
@@ -83,7 +81,7 @@ const ir_attr *ir_resolve_data(ir_parser *p, const ir_node *node, const ir_type 
   if (!*type) *type = literal_type(p, node);
   struct filling f = {.p = p, .dtype = ir_type_dtype(*type), .rank = (*type)->count};
   int64_t count, bytes;
-  bool fits = ir_is_tensor(*type) && f.rank <= MAX_RANK && f.dtype != IR_DTYPE_UNKNOWN && (*type)->lanes == 1 &&
+  bool fits = ir_is_tensor(*type) && f.rank <= IR_PARSE_MAX_RANK && f.dtype != IR_DTYPE_UNKNOWN && (*type)->lanes == 1 &&
               ir_type_static_dims(*type, f.extents, &count) && ir_dtype_bytes(f.dtype, count, &bytes);
   if (!fits) {
     ir_parse_error(p, node->range, "a constant has a tensor type with a dtype and constant extents, found %s", ir_type_text(&p->scratch, *type));
@@ -201,8 +199,7 @@ static ir_item *item_at(ir_parser *p, ir_range range, ir_item_kind kind, size_t 
   *fresh = false;
   if (known && known->range.begin == range.begin) return known;
   if (known) {
-    ir_diag *diag = ir_parse_error(p, range, "'@%s' is already defined", name->text);
-    ir_note(p->diags, diag, known->range, "it was defined here");
+    ir_taken_item(p, range, known);
     return NULL;
   }
   ir_item *item = ir_arena_alloc(&p->module->arena, size);

@@ -362,7 +362,7 @@ static const ir_expr *element(ir_parser *p, ir_frame *frame, const ir_node *node
   }
   if (!ir_check_indices(p, node, buffer)) return NULL;
   const ir_expr **indices = ir_new_array(&p->scratch, const ir_expr *, node->kids.count);
-  bool fine = node->kids.count < 256;
+  bool fine = true;
   size_t i = 0;
   ir_each_node(kid, node->kids) {
     indices[i] = ir_resolve_index(p, frame, kid);

@@ -125,12 +125,8 @@ static ir_func *func_at(ir_parser *p, ir_range range, ir_item_kind kind, bool *f
   *fresh = true;
   ir_func *func = ir_func_new(p->module, kind, name);
   func->item.range = range;
-  if (known) {
-    ir_diag *diag = ir_parse_error(p, range, "'@%s' is already defined", name->text);
-    ir_note(p->diags, diag, known->range, "it was defined here");
-  } else {
-    ir_module_add(p->module, &func->item, NULL);
-  }
+  if (!known) ir_module_add(p->module, &func->item, NULL);
+  if (known) ir_taken_item(p, range, known);
   return func;
 }
 

@@ -61,7 +61,8 @@ static bool extent(ir_parser *p, const ir_node *node, const ir_expr **dim) {
 }
 
 static const ir_type *shaped(ir_parser *p, const ir_node *node, ir_type_key key) {
-  bool fine = true;
+  bool fine = node->kids.count <= IR_PARSE_MAX_RANK;
+  if (!fine) ir_parse_error(p, node->range, "a type of more than %d axes", IR_PARSE_MAX_RANK);
   key.ranked = !(node->kids.first && node->kids.first->kind == N_UNRANKED);
   key.count = key.ranked ? node->kids.count : 0;
   const void **dims = ir_new_array(&p->scratch, const void *, key.count);

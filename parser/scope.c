@@ -260,3 +260,10 @@ void ir_unknown_item(ir_parser *p, ir_range range, const char *what) {
   ir_each_item(item, p->module) ir_nearest_offer(&nearest, ir_string_slice(item->name));
   if (nearest.best.at) ir_note(p->diags, diag, range, "did you mean '@%.*s'?", (int)nearest.best.length, nearest.best.at);
 }
+
+void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known) {
+  if (p->declaring) return; /* the item will be met again */
+  ir_slice text = ir_text_at(p, range);
+  ir_diag *diag = ir_parse_error(p, range, "'%.*s' is already defined", (int)text.length, text.at);
+  ir_note(p->diags, diag, known->range, "it was defined here");
+}
