@@ -142,6 +142,7 @@ with(A) ::= WITH dict(D). { A = D; }
 /* --- blocks and statements --- */
 body ::= stmts.
 body ::= stmts terminator.
+body ::= body error BAD.
 stmts ::= .
 stmts ::= stmts stmt.
 stmt ::= error BAD. { ir_resolve_nothing(p); }
