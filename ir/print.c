@@ -35,7 +35,8 @@ static void number_region(struct numbering *n, const ir_region *region, unsigned
   }
   for (const ir_op *op = region->first; op; op = op->next) {
     if (op->flags & IR_OP_INLINE) continue;
-    for (size_t i = 0; i < op->result_count; i++) number_value(n, ir_op_result(op, i));
+    size_t results = ir_printer_is_bare(op) ? 0 : op->result_count;
+    for (size_t i = 0; i < results; i++) number_value(n, ir_op_result(op, i));
     for (size_t i = 0; i < op->region_count; i++) number_region(n, ir_op_region(op, i), depth + 1);
   }
 }

@@ -458,18 +458,23 @@ static print_form *const forms[IR_OP_COUNT] = {
     [IR_WHILE] = while_,         [IR_ATOMIC_ADD] = atomic,   [IR_ATOMIC_MAX] = atomic,  [IR_ATOMIC_MIN] = atomic,
 };
 
+bool ir_printer_is_bare(const ir_op *op) {
+  if (!(op->flags & IR_OP_NO_TARGETS) || op->result_count != 1) return false;
+  const ir_value *result = ir_op_result(op, 0);
+  return !result->uses && !result->name && result->type && ir_is_unit(result->type);
+}
+
 void ir_printer_op(ir_printer *p, const ir_op *op, unsigned indent) {
   if (op->code >= IR_OP_COUNT) {
     ir_text_put(p->out, "<<operation>>");
     return;
   }
-  bool bare = (op->flags & IR_OP_NO_TARGETS) && op->result_count == 1 && !ir_op_result(op, 0)->uses &&
-              ir_op_result(op, 0)->type && ir_is_unit(ir_op_result(op, 0)->type);
-  for (size_t i = 0; !bare && !(op->flags & IR_OP_INLINE) && i < op->result_count; i++) {
+  size_t targets = op->flags & IR_OP_INLINE || ir_printer_is_bare(op) ? 0 : op->result_count;
+  for (size_t i = 0; i < targets; i++) {
     if (i) ir_text_put(p->out, ", ");
     ir_printer_value(p, ir_op_result(op, i));
   }
-  if (!bare && !(op->flags & IR_OP_INLINE) && op->result_count) ir_text_put(p->out, " = ");
+  if (targets) ir_text_put(p->out, " = ");
   print_form *form = forms[op->code] ? forms[op->code] : call;
   form(p, op, indent);
   types(p, op);
