@@ -106,8 +106,9 @@ static bool is_typed(ir_printed e) {
 }
 
 bool ir_printer_is_untyped(const ir_op *op, size_t k) {
-  const ir_op *def = ir_value_op(ir_op_operand(op, k));
-  const ir_expr *expr = def && (def->flags & IR_OP_INLINE) ? ir_value_expr(ir_op_operand(op, k)) : NULL;
+  const ir_value *value = ir_op_operand(op, k);
+  const ir_op *def = value ? ir_value_op(value) : NULL;
+  const ir_expr *expr = def && (def->flags & IR_OP_INLINE) ? ir_value_expr(value) : NULL;
   if (!expr) return false;
   ir_printed e = through((ir_printed){.expr = expr, .op = def});
   return size_of(e, IR_PRINT_MAX_NODES) <= IR_PRINT_MAX_NODES && !is_typed(e);

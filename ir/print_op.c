@@ -181,7 +181,10 @@ static void call(ir_printer *p, const ir_op *op, unsigned indent) {
     }
     if (!known) {
       known = ir_new_array(&p->arena, const ir_type *, op->operand_count);
-      for (size_t k = 0; k < op->operand_count; k++) known[k] = ir_printer_is_untyped(op, k) ? NULL : ir_op_operand(op, k)->type;
+      for (size_t k = 0; k < op->operand_count; k++) {
+        const ir_value *value = ir_printer_is_untyped(op, k) ? NULL : ir_op_operand(op, k);
+        known[k] = value ? value->type : NULL;
+      }
     }
     ir_dtype want = ir_literal_operand((ir_opcode)op->code, callee_of(op, "callee"), op->operand_count, known, i);
     ir_printer_operand(p, op, i, want);
@@ -376,8 +379,12 @@ static void stored(ir_printer *p, const ir_op *op, size_t targets, const char *r
   enum { MOST = 16 };
   const ir_type *written[MOST];
   if (targets > MOST) targets = MOST;
-  for (size_t i = 0; i < targets && i < op->operand_count; i++) written[i] = ir_op_operand(op, i)->type;
   if (targets > op->operand_count) targets = op->operand_count;
+  for (size_t i = 0; i < targets; i++) {
+    const ir_value *buffer = ir_op_operand(op, i);
+    written[i] = buffer && buffer->type ? buffer->type : NULL;
+    if (!written[i]) targets = i;
+  }
   for (size_t i = 0; is_list(args) && i < args->count; i++) {
     comma(p, more);
     owned(p, op, args->items[i], ir_literal_stored(reducer, user, targets, written, i));
