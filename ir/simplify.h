@@ -5,13 +5,21 @@
 #include "expr.h"
 
 /* What is known about symbols and arguments: ranges, divisibility, and boolean facts from `where`, guards and loops.
- * Symbols that appear in the shape of a type are non-negative. */
+ * Nothing is assumed of a symbol but what the facts say: those of a function (ir_func_facts) say that a symbol which is
+ * an extent lies in [0, IR_EXTENT_MAX]. That bound is far above any tensor that exists, and low enough that sums and
+ * small multiples of extents never overflow: n < n + 1 holds of an extent, not of an arbitrary integer. Whoever binds
+ * symbols at run time refuses larger extents, and tensors whose extents, those of 0 left out, multiply to more. */
 typedef struct ir_facts ir_facts;
+
+#define IR_EXTENT_MAX (INT64_C(1) << 48)
 
 /* PARENT (may be NULL) is consulted too and must outlive the new one: facts of an inner scope. */
 ir_facts *ir_facts_new(ir_context *context, ir_arena *arena, const ir_facts *parent);
 /* LEAF (a SYMBOL or an ARG) lies in [least, most]; INT64_MIN and INT64_MAX are no bound. */
 void ir_facts_range(ir_facts *facts, const ir_expr *leaf, int64_t least, int64_t most);
+/* There is a tensor of TYPE (or a tuple of such): the symbols among its extents lie in [0, IR_EXTENT_MAX], and so does
+ * the product of any of its extents. Other types say nothing. */
+void ir_facts_tensor(ir_facts *facts, const ir_type *type);
 /* CONDITION (boolean) holds. Comparisons of linear forms, divisibility (floormod(n, 8) == 0) and conjunctions are
  * understood; others are kept and match only themselves. */
 void ir_facts_assume(ir_facts *facts, const ir_expr *condition);
@@ -43,7 +51,9 @@ const ir_expr *ir_dim_floordiv(ir_context *context, const ir_facts *facts, const
 typedef bool ir_leaf_value(void *user, const ir_expr *leaf, int64_t *value);
 bool ir_evaluate(const ir_expr *expr, ir_leaf_value *leaf, void *user, int64_t *value);
 
-/* Facts of a function: its `where` clause, and that its shape symbols are not negative. Cached in func->facts. */
+/* Facts of a function: its `where` clause, that there are tensors of its parameters' types, and that its symbols are
+ * extents, but for those that are passed explicitly and are not an extent of a parameter's type: these are any integer.
+ * Cached in func->facts. */
 struct ir_func;
 const ir_facts *ir_func_facts(struct ir_func *func);
 
