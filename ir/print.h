@@ -28,8 +28,4 @@ const char *ir_value_text(ir_arena *arena, const ir_value *value);
 /* The shortest decimal that reads back as the same float of DTYPE: 0.1875, 1e-05, inf, -0.0. NaN prints as `nan`. */
 void ir_print_float(ir_text *out, ir_dtype dtype, double value);
 
-/* The type that a bare literal gets as kid KID of EXPR, from its siblings alone: IR_DTYPE_UNKNOWN where they say
- * nothing (then the context's type goes down). Shared with the parser, so that what prints bare reads back the same. */
-ir_dtype ir_literal_dtype(const ir_expr *expr, size_t kid);
-
 #endif
