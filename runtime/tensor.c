@@ -3,6 +3,7 @@
 #include "runtime/tensor.h"
 
 #include "base/checked.h"
+#include "ir/simplify.h"
 
 #include <inttypes.h>
 
@@ -23,7 +24,7 @@ bool ir_tensor_extent(ir_dtype dtype, size_t rank, const int64_t *dims, int64_t 
   for (size_t i = 0; i < rank; i++) {
     if (dims[i] < 0) return false;
     /* A zero must not hide extents that overflow together. */
-    if (dims[i] && !ir_mul_i64(product, dims[i], &product)) return false;
+    if (dims[i] && (!ir_mul_i64(product, dims[i], &product) || product > IR_EXTENT_MAX)) return false;
     empty |= dims[i] == 0;
   }
   if (!ir_dtype_bytes(dtype, product, &size)) return false;

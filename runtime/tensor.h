@@ -26,7 +26,8 @@ typedef struct ir_tensor {
   int64_t dims[];
 } ir_tensor;
 
-/* The number of elements and of bytes of DIMS; false where an extent is negative or a product passes 63 bits. */
+/* The number of elements and of bytes of DIMS. False where an extent is negative, or the product of those that are not 0
+ * passes IR_EXTENT_MAX of ir/simplify.h: no such tensor may exist. */
 bool ir_tensor_extent(ir_dtype dtype, size_t rank, const int64_t *dims, int64_t *count, int64_t *bytes);
 
 /* A tensor whose elements are not initialised. NULL where the extents are not sane or METER (may be NULL) refuses.

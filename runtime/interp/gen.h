@@ -10,18 +10,18 @@
 enum { IR_MAX_TERMS = 12 };
 
 /* An i64 value as a linear combination of registers, modulo 2^64. */
-typedef struct ir_form {
+typedef struct ir_gen_form {
   int64_t constant;
   uint32_t count;
   ir_term terms[IR_MAX_TERMS];
-} ir_form;
+} ir_gen_form;
 
 /* What a value of the program is in the plan. */
 typedef struct ir_origin {
   bool is_buffer;
   uint32_t buffer;
   ir_reg reg;
-  const ir_form *form; /* i64 scalars: what REG was computed as; may be NULL */
+  const ir_gen_form *form; /* i64 scalars: what REG was computed as; may be NULL */
 } ir_origin;
 
 typedef struct ir_memo ir_memo;
@@ -104,12 +104,12 @@ void ir_gen_close_lanes(ir_gen *gen, ir_gen_scope *scope);
 void ir_gen_bind(ir_gen *gen, const ir_value *value, ir_origin source);
 
 /* --- gen_form.c: linear forms --- */
-bool ir_form_of(ir_gen *gen, const ir_expr *expr, ir_form *form); /* false: failed */
-void ir_form_add(ir_gen *gen, ir_form *form, const ir_form *other, int64_t scale);
+bool ir_gen_form_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form); /* false: failed */
+void ir_gen_form_add(ir_gen *gen, ir_gen_form *form, const ir_gen_form *other, int64_t scale);
 /* The least and greatest value; false where it may wrap. */
-bool ir_form_range(ir_gen *gen, const ir_form *form, int64_t *least, int64_t *most);
-ir_linear ir_form_finish(ir_gen *gen, const ir_form *form);
-bool ir_form_is_constant(const ir_form *form, int64_t *value);
+bool ir_gen_form_range(ir_gen *gen, const ir_gen_form *form, int64_t *least, int64_t *most);
+ir_linear ir_gen_form_finish(ir_gen *gen, const ir_gen_form *form);
+bool ir_gen_form_is_constant(const ir_gen_form *form, int64_t *value);
 
 /* --- gen_expr.c --- */
 /* The value of EXPR, whose arguments are the operands of gen->op. 0 after a failure. */
@@ -117,8 +117,6 @@ ir_reg ir_gen_expr(ir_gen *gen, const ir_expr *expr);
 ir_reg ir_gen_cast(ir_gen *gen, ir_reg reg, ir_dtype dtype);
 /* d = a in the active lanes. */
 void ir_gen_move(ir_gen *gen, ir_reg d, ir_reg a);
-/* What an operator of the expanded class stands for; NULL after a report. */
-const ir_expr *ir_gen_expansion(ir_gen *gen, const ir_expr *expr);
 /* A scalar value of the program. */
 bool ir_gen_value(ir_gen *gen, ir_value *value, ir_origin *source);
 ir_reg ir_gen_scalar(ir_gen *gen, ir_value *value);

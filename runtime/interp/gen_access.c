@@ -53,9 +53,9 @@ static const ir_expr *index_base(ir_gen *gen, const ir_expr *index, unsigned *la
   return NULL;
 }
 
-static bool in_range(ir_gen *gen, const ir_form *form, int64_t extent) {
+static bool in_range(ir_gen *gen, const ir_gen_form *form, int64_t extent) {
   int64_t least, most;
-  return ir_form_range(gen, form, &least, &most) && least >= 0 && most < extent;
+  return ir_gen_form_range(gen, form, &least, &most) && least >= 0 && most < extent;
 }
 
 bool ir_gen_access(ir_gen *gen, uint32_t buffer, size_t count, const ir_expr *const *index, unsigned width,
@@ -65,22 +65,22 @@ bool ir_gen_access(ir_gen *gen, uint32_t buffer, size_t count, const ir_expr *co
   ir_linear *indices = ir_new_array(gen->arena, ir_linear, count);
   ir_check *checks = ir_new_array(gen->arena, ir_check, count);
   *access = (ir_access){.buffer = buffer, .width = (uint16_t)width, .op = gen->op, .indices = indices, .checks = checks, .watched = b.raced};
-  ir_form offset = {0};
+  ir_gen_form offset = {0};
   *varying = gen->in_lanes && (b.own || b.raced);
   for (size_t i = 0; i < count; i++) {
     unsigned lanes;
     const ir_expr *base = index_base(gen, index[i], &lanes);
-    ir_form form;
-    if (!base || !ir_form_of(gen, base, &form)) return false;
+    ir_gen_form form;
+    if (!base || !ir_gen_form_of(gen, base, &form)) return false;
     if (lanes > 1) access->vector = true;
     for (uint32_t t = 0; t < form.count; t++) *varying |= ir_gen_info(gen, form.terms[t].reg)->varying;
-    ir_form_add(gen, &offset, &form, b.strides[i] * b.width);
-    indices[i] = ir_form_finish(gen, &form);
+    ir_gen_form_add(gen, &offset, &form, b.strides[i] * b.width);
+    indices[i] = ir_gen_form_finish(gen, &form);
     if (in_range(gen, &form, b.dims[i] - (int64_t)lanes + 1)) continue;
     access->checks = checks;
     checks[access->check_count++] = (ir_check){.dim = (uint32_t)i, .index = indices[i]};
   }
-  access->offset = ir_form_finish(gen, &offset);
+  access->offset = ir_gen_form_finish(gen, &offset);
   access->own = b.own && gen->in_lanes;
   if (access->own) access->offset.lane += b.count * b.width;
   if (access->offset.varying) gen->gathers++;

@@ -25,13 +25,13 @@ static bool is_comparison(const ir_expr *expr) {
 /* a OP b as a linear form against 0. */
 static bool as_interval(ir_gen *gen, const ir_expr *expr, ir_cond *cond) {
   if (!is_comparison(expr)) return false;
-  ir_form a, b;
+  ir_gen_form a, b;
   int64_t least, most;
-  if (!ir_form_of(gen, expr->kids[0], &a) || !ir_form_of(gen, expr->kids[1], &b)) return false;
-  if (!ir_form_range(gen, &a, &least, &most) || !ir_form_range(gen, &b, &least, &most)) return false;
-  ir_form_add(gen, &a, &b, -1);
-  if (!ir_form_range(gen, &a, &least, &most)) return false;
-  ir_linear linear = ir_form_finish(gen, &a);
+  if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_of(gen, expr->kids[1], &b)) return false;
+  if (!ir_gen_form_range(gen, &a, &least, &most) || !ir_gen_form_range(gen, &b, &least, &most)) return false;
+  ir_gen_form_add(gen, &a, &b, -1);
+  if (!ir_gen_form_range(gen, &a, &least, &most)) return false;
+  ir_linear linear = ir_gen_form_finish(gen, &a);
   if (linear.varying || (linear.lane && expr->code == IR_S_NE)) return false;
   cond->kind = IR_COND_RANGE;
   cond->compare = expr->code;

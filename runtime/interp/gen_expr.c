@@ -4,6 +4,7 @@
 #include "runtime/interp/gen.h"
 
 #include "base/checked.h"
+#include "ir/formula.h"
 
 void ir_gen_enter(ir_gen *gen, ir_gen_owner *owner, const ir_op *op) {
   *owner = (ir_gen_owner){.op = gen->op, .memo = gen->memo};
@@ -23,9 +24,9 @@ static bool of_let(ir_gen *gen, const ir_op *op, ir_origin *source) {
   ir_gen_enter(gen, &owner, op);
   *source = (ir_origin){0};
   if (expr->dtype == IR_I64 && expr->lanes == 1) {
-    ir_form form;
-    if (ir_form_of(gen, expr, &form) && form.count && (form.count > 1 || form.constant || form.terms[0].scale != 1)) {
-      ir_form *kept = ir_new(&gen->scratch, ir_form);
+    ir_gen_form form;
+    if (ir_gen_form_of(gen, expr, &form) && form.count && (form.count > 1 || form.constant || form.terms[0].scale != 1)) {
+      ir_gen_form *kept = ir_new(&gen->scratch, ir_gen_form);
       *kept = form;
       source->form = kept;
     }
@@ -72,7 +73,7 @@ ir_reg ir_gen_cast(ir_gen *gen, ir_reg reg, ir_dtype dtype) {
   ir_kernel *fn = dtype == IR_BOOL                            ? k->to_bool[from.rep]
                   : dtype == IR_I4                            ? k->to_i4[from.rep]
                   : dtype == IR_U4                            ? k->to_u4[from.rep]
-                  : narrow_float && k->odd[from.rep]          ? k->odd[from.rep]
+                  : narrow_float && from.dtype == IR_F64       ? k->odd
                                                               : k->cast[from.rep][ir_rep_of(dtype)];
   ir_reg result = ir_gen_pure(gen, fn, dtype, from.width, 1, &reg);
   if (narrow_float) return narrowed(gen, result);
@@ -350,8 +351,11 @@ ir_reg ir_gen_expr(ir_gen *gen, const ir_expr *expr) {
   ir_memo *home = gen->memo;
   const ir_expr *expansion = NULL;
   if (ir_scalars[expr->code].expanded) {
-    expansion = ir_gen_expansion(gen, expr);
-    if (!expansion) return 0;
+    expansion = ir_expand(gen->context, expr);
+    if (!expansion) {
+      ir_gen_fail(gen, "there is no expansion of '%s' for %s", ir_scalars[expr->code].name, ir_dtype_name((ir_dtype)expr->dtype));
+      return 0;
+    }
   }
   ir_reg reg = compiled(gen, expansion ? expansion : expr);
   if (reg) ir_map_put(&gen->scratch, &home->regs, expr, (void *)(uintptr_t)(reg + 1));

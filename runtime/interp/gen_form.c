@@ -8,13 +8,13 @@
 static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-bool ir_form_is_constant(const ir_form *form, int64_t *value) {
+bool ir_gen_form_is_constant(const ir_gen_form *form, int64_t *value) {
   *value = form->constant;
   return !form->count;
 }
 
 /* False where FORM has no room left. */
-static bool add_term(ir_form *form, ir_reg reg, int64_t scale) {
+static bool add_term(ir_gen_form *form, ir_reg reg, int64_t scale) {
   if (!scale) return true;
   for (uint32_t i = 0; i < form->count; i++) {
     if (form->terms[i].reg != reg) continue;
@@ -27,7 +27,7 @@ static bool add_term(ir_form *form, ir_reg reg, int64_t scale) {
   return true;
 }
 
-static bool add_scaled(ir_form *form, const ir_form *other, int64_t scale) {
+static bool add_scaled(ir_gen_form *form, const ir_gen_form *other, int64_t scale) {
   form->constant = wrap_add(form->constant, wrap_mul(other->constant, scale));
   for (uint32_t i = 0; i < other->count; i++) {
     if (!add_term(form, other->terms[i].reg, wrap_mul(other->terms[i].scale, scale))) return false;
@@ -35,15 +35,15 @@ static bool add_scaled(ir_form *form, const ir_form *other, int64_t scale) {
   return true;
 }
 
-static bool of_register(ir_gen *gen, ir_reg reg, ir_form *form) {
-  *form = (ir_form){0};
+static bool of_register(ir_gen *gen, ir_reg reg, ir_gen_form *form) {
+  *form = (ir_gen_form){0};
   if (!reg) return false;
   if (ir_gen_is_constant(gen, reg, &form->constant)) return true;
   return add_term(form, reg, 1);
 }
 
 /* REG = the value of FORM, to make room. */
-static ir_reg collapse(ir_gen *gen, const ir_form *form) {
+static ir_reg collapse(ir_gen *gen, const ir_gen_form *form) {
   ir_kernel *add = gen->kernels->op[IR_S_ADD][IR_REP_I64], *mul = gen->kernels->op[IR_S_MUL][IR_REP_I64];
   ir_reg sum = ir_gen_i64(gen, form->constant);
   for (uint32_t i = 0; i < form->count; i++) {
@@ -51,15 +51,15 @@ static ir_reg collapse(ir_gen *gen, const ir_form *form) {
     sum = ir_gen_pure(gen, add, IR_I64, 1, 2, (ir_reg[]){sum, part});
   }
   int64_t least, most;
-  if (sum && ir_form_range(gen, form, &least, &most)) ir_gen_range(gen, sum, least, most);
+  if (sum && ir_gen_form_range(gen, form, &least, &most)) ir_gen_range(gen, sum, least, most);
   return sum;
 }
 
-void ir_form_add(ir_gen *gen, ir_form *form, const ir_form *other, int64_t scale) {
-  ir_form sum = *form;
+void ir_gen_form_add(ir_gen *gen, ir_gen_form *form, const ir_gen_form *other, int64_t scale) {
+  ir_gen_form sum = *form;
   if (!add_scaled(&sum, other, scale)) {
     of_register(gen, collapse(gen, form), &sum);
-    ir_form small;
+    ir_gen_form small;
     if (other->count > IR_MAX_TERMS - 2) {
       of_register(gen, collapse(gen, other), &small);
       other = &small;
@@ -69,24 +69,24 @@ void ir_form_add(ir_gen *gen, ir_form *form, const ir_form *other, int64_t scale
   *form = sum;
 }
 
-bool ir_form_of(ir_gen *gen, const ir_expr *expr, ir_form *form) {
-  *form = (ir_form){0};
-  ir_form a, b;
+bool ir_gen_form_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
+  *form = (ir_gen_form){0};
+  ir_gen_form a, b;
   switch ((ir_scalar_code)expr->code) {
   case IR_S_CONST: form->constant = (int64_t)expr->bits; return true;
   case IR_S_ADD:
   case IR_S_SUB:
-    if (!ir_form_of(gen, expr->kids[0], form) || !ir_form_of(gen, expr->kids[1], &b)) return false;
-    ir_form_add(gen, form, &b, expr->code == IR_S_ADD ? 1 : -1);
+    if (!ir_gen_form_of(gen, expr->kids[0], form) || !ir_gen_form_of(gen, expr->kids[1], &b)) return false;
+    ir_gen_form_add(gen, form, &b, expr->code == IR_S_ADD ? 1 : -1);
     return true;
   case IR_S_NEG:
-    if (!ir_form_of(gen, expr->kids[0], &a)) return false;
-    ir_form_add(gen, form, &a, -1);
+    if (!ir_gen_form_of(gen, expr->kids[0], &a)) return false;
+    ir_gen_form_add(gen, form, &a, -1);
     return true;
   case IR_S_MUL: {
-    if (!ir_form_of(gen, expr->kids[0], &a) || !ir_form_of(gen, expr->kids[1], &b)) return false;
+    if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_of(gen, expr->kids[1], &b)) return false;
     if (a.count && b.count) break;
-    ir_form_add(gen, form, a.count ? &a : &b, a.count ? b.constant : a.constant);
+    ir_gen_form_add(gen, form, a.count ? &a : &b, a.count ? b.constant : a.constant);
     return true;
   }
   case IR_S_ARG: {
@@ -107,7 +107,7 @@ bool ir_form_of(ir_gen *gen, const ir_expr *expr, ir_form *form) {
   return of_register(gen, ir_gen_expr(gen, expr), form);
 }
 
-bool ir_form_range(ir_gen *gen, const ir_form *form, int64_t *least, int64_t *most) {
+bool ir_gen_form_range(ir_gen *gen, const ir_gen_form *form, int64_t *least, int64_t *most) {
   int64_t low = form->constant, high = form->constant;
   for (uint32_t i = 0; i < form->count; i++) {
     const ir_reg_info *info = ir_gen_info(gen, form->terms[i].reg);
@@ -120,7 +120,7 @@ bool ir_form_range(ir_gen *gen, const ir_form *form, int64_t *least, int64_t *mo
   return true;
 }
 
-static int64_t scale_of(const ir_form *form, ir_reg reg) {
+static int64_t scale_of(const ir_gen_form *form, ir_reg reg) {
   for (uint32_t i = 0; i < form->count; i++) {
     if (form->terms[i].reg == reg) return form->terms[i].scale;
   }
@@ -128,7 +128,7 @@ static int64_t scale_of(const ir_form *form, ir_reg reg) {
 }
 
 /* Whether the lane axes' part of FORM is STEP times the flattened number of the lane. */
-static bool follows_lanes(ir_gen *gen, const ir_form *form, int64_t *step) {
+static bool follows_lanes(ir_gen *gen, const ir_gen_form *form, int64_t *step) {
   int64_t inner = 1;
   bool found = false;
   *step = 0;
@@ -151,7 +151,7 @@ static bool is_axis(ir_gen *gen, ir_reg reg) {
   return false;
 }
 
-ir_linear ir_form_finish(ir_gen *gen, const ir_form *form) {
+ir_linear ir_gen_form_finish(ir_gen *gen, const ir_gen_form *form) {
   ir_linear linear = {.constant = form->constant};
   int64_t step = 0;
   bool flat = gen->in_lanes && follows_lanes(gen, form, &step);

@@ -31,7 +31,7 @@ typedef struct ir_kernels {
   ir_kernel *cast[IR_REP_COUNT][IR_REP_COUNT]; /* from, to: values */
   ir_kernel *to_bool[IR_REP_COUNT];
   ir_kernel *to_i4[IR_REP_COUNT], *to_u4[IR_REP_COUNT];
-  ir_kernel *odd[IR_REP_COUNT];      /* to f32, rounded to odd: a second rounding is then as good as one */
+  ir_kernel *odd;                    /* f64 to f32, rounded to odd: a second rounding is then as good as one */
   ir_kernel *narrow[IR_DTYPE_COUNT]; /* what follows an operation: wraps to 4 bits, rounds to f16, ...; NULL: nothing */
   ir_kernel *load[IR_DTYPE_COUNT];   /* stored elements (a) to a register (d); NULL: the same format */
   ir_kernel *store[IR_DTYPE_COUNT];  /* a register (a) to stored elements (d); i4 and u4: one element a byte */

@@ -89,6 +89,10 @@ static bool check_dims(const ir_symbols *symbols, const ir_type *type, size_t co
     const ir_expr *dim = ir_type_dim(type, i);
     int64_t wanted;
     if (!dim) continue;
+    if (dims[i] < 0 || dims[i] > IR_EXTENT_MAX) {
+      ir_text_printf(why, "axis %zu has extent %" PRId64 ", which is out of range", i, dims[i]);
+      return false;
+    }
     if (!ir_symbols_evaluate(symbols, dim, &wanted)) {
       ir_text_printf(why, "the extent of axis %zu can't be computed", i);
       return false;
