@@ -59,14 +59,16 @@ ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count,
   if (code == IR_ASSERT) return IR_BOOL;
   const ir_op_def *row = &ir_op_defs[code];
   ir_constraint constraint = constraint_of(row, k);
-  if (constraint == IR_INTEGER_TENSOR || constraint == IR_SCALAR_VALUE) return IR_I64;
+  if (constraint == IR_SCALAR_VALUE) return IR_I64;
   if (constraint == IR_BOOL_TENSOR) return IR_BOOL;
-  if (!is_numeric(constraint)) return IR_DTYPE_UNKNOWN;
+  bool integers = constraint == IR_INTEGER_TENSOR;
+  if (!is_numeric(constraint) && !integers) return IR_DTYPE_UNKNOWN;
   for (size_t i = 0; i < count; i++) {
-    bool gives = types[i] && ir_is_tensor(types[i]) && is_numeric(constraint_of(row, i));
+    ir_constraint other = constraint_of(row, i);
+    bool gives = types[i] && ir_is_tensor(types[i]) && (integers ? other == constraint : is_numeric(other));
     if (gives) return ir_type_dtype(types[i]);
   }
-  return IR_DTYPE_UNKNOWN;
+  return integers ? IR_I64 : IR_DTYPE_UNKNOWN;
 }
 
 ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count, const ir_type *const *targets,

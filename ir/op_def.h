@@ -36,18 +36,10 @@ typedef enum ir_constraint {
 
 typedef enum ir_multiplicity { IR_ONE, IR_OPTIONAL, IR_MANY } ir_multiplicity;
 
-/* The dtype of a bare literal as an operand: see ir_infer_literal_dtype. */
-typedef enum ir_literal {
-  IR_LITERAL_LIKE,  /* that of the first operand whose type is known */
-  IR_LITERAL_INDEX, /* i64 */
-  IR_LITERAL_DTYPE, /* the attribute `dtype`, where it is there */
-} ir_literal;
-
 typedef struct ir_operand_def {
   const char *name;
   ir_constraint constraint;
   ir_multiplicity multiplicity; /* OPTIONAL operands come after the ONEs, at most one MANY, last */
-  ir_literal literal;
   const char *doc;
 } ir_operand_def;
 
