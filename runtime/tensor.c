@@ -6,6 +6,7 @@
 #include "ir/simplify.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -33,6 +34,16 @@ bool ir_tensor_extent(ir_dtype dtype, size_t rank, const int64_t *dims, int64_t 
   return true;
 }
 
+ir_meter *ir_meter_new(int64_t limit) {
+  ir_meter *meter = ir_heap_alloc(sizeof *meter);
+  *meter = (ir_meter){.refs = 1, .limit = limit};
+  return meter;
+}
+
+void ir_meter_release(ir_meter *meter) {
+  if (meter && !--meter->refs) ir_heap_free(meter);
+}
+
 static ir_tensor *make(ir_storage *storage, uint8_t *data, ir_dtype dtype, size_t rank, const int64_t *dims,
                        int64_t count, int64_t bytes) {
   ir_tensor *tensor = ir_heap_alloc(ir_size_add(sizeof *tensor, ir_size_mul(rank, sizeof *dims)));
@@ -52,6 +63,7 @@ static bool admit(ir_meter *meter, int64_t bytes) {
   if (!meter) return true;
   if (!ir_add_i64(meter->live, bytes, &total)) return false;
   if (meter->limit && total > meter->limit) return false;
+  meter->refs++;
   meter->live = total;
   if (total > meter->peak) meter->peak = total;
   return true;
@@ -59,8 +71,14 @@ static bool admit(ir_meter *meter, int64_t bytes) {
 
 ir_tensor *ir_tensor_new(ir_meter *meter, ir_dtype dtype, size_t rank, const int64_t *dims) {
   int64_t count, bytes;
-  if (!ir_tensor_extent(dtype, rank, dims, &count, &bytes) || !admit(meter, bytes)) return NULL;
-  ir_storage *storage = ir_heap_alloc(ir_size_add(sizeof *storage + 2 * ALIGNMENT, (size_t)bytes));
+  if (!ir_tensor_extent(dtype, rank, dims, &count, &bytes)) return NULL;
+  /* Not ir_heap_alloc: a model that asks for too much is no reason to end. */
+  ir_storage *storage = malloc(ir_size_add(sizeof *storage + 2 * ALIGNMENT, (size_t)bytes));
+  if (storage && !admit(meter, bytes)) {
+    free(storage);
+    storage = NULL;
+  }
+  if (!storage) return NULL;
   *storage = (ir_storage){.refs = 1, .size = bytes, .meter = meter};
   uintptr_t data = ((uintptr_t)(storage + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
   return make(storage, (uint8_t *)data, dtype, rank, dims, count, bytes);
@@ -70,7 +88,8 @@ ir_tensor *ir_tensor_wrap(ir_dtype dtype, size_t rank, const int64_t *dims, cons
                           void (*release)(void *user), void *user) {
   int64_t count, bytes;
   if (!ir_tensor_extent(dtype, rank, dims, &count, &bytes)) return NULL;
-  ir_storage *storage = ir_heap_alloc(sizeof *storage);
+  ir_storage *storage = malloc(sizeof *storage);
+  if (!storage) return NULL;
   *storage = (ir_storage){.refs = 1, .foreign = true, .release = release, .user = user};
   return make(storage, (uint8_t *)(uintptr_t)data, dtype, rank, dims, count, bytes);
 }
@@ -96,8 +115,9 @@ void ir_tensor_release(ir_tensor *tensor) {
   ir_heap_free(tensor);
   if (--storage->refs) return;
   if (storage->meter) storage->meter->live -= storage->size;
+  ir_meter_release(storage->meter);
   if (storage->release) storage->release(storage->user);
-  ir_heap_free(storage);
+  free(storage);
 }
 
 uint64_t ir_tensor_bits(const ir_tensor *tensor, int64_t index) {

@@ -4,11 +4,15 @@
 
 #include "../ir/dtype.h"
 
-/* Counts the bytes that live tensors hold, and refuses more than a limit. */
+/* Counts the bytes that live tensors hold, and refuses more than a limit. Lives as long as its maker or a tensor that
+ * it counts needs it. */
 typedef struct ir_meter {
+  uint32_t refs;
   int64_t limit; /* 0: none */
   int64_t live, peak;
 } ir_meter;
+ir_meter *ir_meter_new(int64_t limit);
+void ir_meter_release(ir_meter *meter);
 
 /* The memory that one or more tensors (views) look at. Internal to runtime/tensor.c. */
 typedef struct ir_storage ir_storage;
@@ -30,8 +34,7 @@ typedef struct ir_tensor {
  * passes IR_EXTENT_MAX of ir/simplify.h: no such tensor may exist. */
 bool ir_tensor_extent(ir_dtype dtype, size_t rank, const int64_t *dims, int64_t *count, int64_t *bytes);
 
-/* A tensor whose elements are not initialised. NULL where the extents are not sane or METER (may be NULL) refuses.
- * METER must outlive the tensor and all views of it. */
+/* A tensor whose elements are not initialised. NULL where the extents are not sane or METER (may be NULL) refuses. */
 ir_tensor *ir_tensor_new(ir_meter *meter, ir_dtype dtype, size_t rank, const int64_t *dims);
 /* A tensor of bytes that belong to somebody else, who is told by RELEASE (may be NULL) when they are not needed any
  * more. DATA must hold the bytes that the extents ask for. Such bytes are never written to. */

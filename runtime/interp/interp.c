@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* runtime/interp/interp.c - making and freeing interpreters. */
-#include "runtime/interp/interp.h"
+#include "runtime/interp/graph.h"
 
 ir_interp *ir_interp_new(ir_module *module, const ir_interp_options *options) {
   ir_interp *interp = ir_heap_alloc(sizeof *interp);
   *interp = (ir_interp){.module = module, .context = module->context, .kernels = ir_kernels_get()};
   interp->options = options ? *options : (ir_interp_options){.checked = true};
-  interp->meter.limit = interp->options.max_bytes;
+  interp->meter = ir_meter_new(interp->options.max_bytes);
   return interp;
 }
 
@@ -25,6 +25,8 @@ void ir_interp_free(ir_interp *interp) {
   if (!interp) return;
   free_plans(&interp->prims);
   free_plans(&interp->ops);
+  ir_operators_free(interp);
+  ir_meter_release(interp->meter);
   ir_arena_free(&interp->arena);
   ir_heap_free(interp);
 }
@@ -42,5 +44,5 @@ bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) 
 }
 
 ir_interp_stats ir_interp_get_stats(const ir_interp *interp) {
-  return (ir_interp_stats){interp->steps, interp->meter.live, interp->meter.peak};
+  return (ir_interp_stats){interp->steps, interp->meter->live, interp->meter->peak};
 }

@@ -18,8 +18,10 @@ struct ir_interp {
   ir_arena arena;
   ir_map prims; /* ir_func -> its plans, linked */
   ir_map ops;   /* ir_op -> its plans, linked */
+  ir_map operators;          /* ir_op -> what it was lowered to */
+  ir_module *scratch_module; /* where lowering works */
   ir_map bodies; /* ir_region -> what graph.c knows of it */
-  ir_meter meter;
+  ir_meter *meter;
   uint64_t steps;
   unsigned calls; /* under way */
 };
@@ -40,11 +42,14 @@ typedef struct ir_symbols {
 
 void ir_symbols_free(ir_symbols *symbols);
 void ir_symbols_set(ir_symbols *symbols, const ir_string *name, int64_t value);
+void ir_symbols_unset(ir_symbols *symbols, const ir_string *name);
 bool ir_symbols_get(const ir_symbols *symbols, const ir_string *name, int64_t *value);
 /* An i64 or bool expression over symbols. False: a symbol has no value, overflow, division by zero. */
 bool ir_symbols_evaluate(const ir_symbols *symbols, const ir_expr *expr, int64_t *value);
 /* Binds symbols that stand alone in TYPE and have no value yet. */
 void ir_symbols_bind(ir_symbols *symbols, const ir_type *type, const ir_object *object);
+/* Symbols of FUNC: those that are passed explicitly first, then those of the types of arguments that are not NULL. */
+void ir_symbols_bind_all(ir_symbols *symbols, const ir_func *func, ir_object *const *arguments);
 /* Whether OBJECT is an instance of TYPE; WHY says what is not ("axis 1 is 3, expected 4"). */
 bool ir_symbols_check(const ir_symbols *symbols, const ir_type *type, const ir_object *object, ir_text *why);
 /* OBJECT (a reference that is taken over) as TYPE wants it: a scalar as a tensor without axes or the other way. */

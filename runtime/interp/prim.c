@@ -215,7 +215,7 @@ bool ir_plan_run(ir_interp *interp, ir_plan *plan, size_t count, ir_object *cons
   ir_exec exec = {.plan = plan,
                   .kernels = interp->kernels,
                   .diags = interp->context->diags,
-                  .meter = &interp->meter,
+                  .meter = interp->meter,
                   .checked = interp->options.checked,
                   .quiet = interp->options.quiet,
                   .steps = interp->steps,

@@ -34,6 +34,14 @@ void ir_symbols_set(ir_symbols *symbols, const ir_string *name, int64_t value) {
   symbols->at[symbols->count++] = (ir_symbol_value){name, value};
 }
 
+void ir_symbols_unset(ir_symbols *symbols, const ir_string *name) {
+  for (size_t i = 0; i < symbols->count; i++) {
+    if (symbols->at[i].name != name) continue;
+    symbols->at[i] = symbols->at[--symbols->count];
+    return;
+  }
+}
+
 static bool leaf_value(void *user, const ir_expr *leaf, int64_t *value) {
   return leaf->code == IR_S_SYMBOL && ir_symbols_get(user, leaf->symbol, value);
 }
@@ -154,7 +162,7 @@ ir_object *ir_object_coerce(ir_interp *interp, const ir_type *type, ir_object *o
   ir_dtype dtype;
   uint64_t bits;
   if (type->kind == IR_TYPE_TENSOR && object->kind == IR_OBJECT_SCALAR) {
-    ir_tensor *tensor = ir_tensor_new(&interp->meter, object->scalar.dtype, 0, NULL);
+    ir_tensor *tensor = ir_tensor_new(interp->meter, object->scalar.dtype, 0, NULL);
     if (!tensor) return object;
     ir_tensor_set_bits(tensor, 0, object->scalar.bits);
     result = ir_object_tensor(tensor);
@@ -196,16 +204,22 @@ static bool check_where(ir_interp *interp, const ir_symbols *symbols, const ir_f
   return true;
 }
 
+void ir_symbols_bind_all(ir_symbols *symbols, const ir_func *func, ir_object *const *arguments) {
+  for (size_t i = 0; i < func->param_count; i++) {
+    const ir_param *param = &func->params[i];
+    int64_t value;
+    if (param->symbol && arguments[i] && ir_object_as_i64(arguments[i], &value)) ir_symbols_set(symbols, param->symbol->symbol, value);
+  }
+  for (size_t i = 0; i < func->param_count; i++) {
+    if (!func->params[i].symbol && arguments[i]) ir_symbols_bind(symbols, func->params[i].type, arguments[i]);
+  }
+}
+
 bool ir_symbols_enter(ir_interp *interp, ir_symbols *symbols, const ir_func *func, size_t count, ir_object *const *arguments) {
   if (count != func->param_count) {
     return ir_interp_fail(interp, func->item.range, "'@%s' takes %zu arguments, found %zu", func->item.name->text, func->param_count, count);
   }
-  for (size_t i = 0; i < count; i++) {
-    const ir_param *param = &func->params[i];
-    int64_t value;
-    if (!param->symbol) ir_symbols_bind(symbols, param->type, arguments[i]);
-    else if (ir_object_as_i64(arguments[i], &value)) ir_symbols_set(symbols, param->symbol->symbol, value);
-  }
+  ir_symbols_bind_all(symbols, func, arguments);
   for (size_t i = 0; i < count; i++) {
     const ir_param *param = &func->params[i];
     ir_text why = {0}, what = {0}, name = {0};
