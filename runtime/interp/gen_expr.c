@@ -282,14 +282,57 @@ static bool stays_exact(ir_scalar_code code) {
   }
 }
 
+/* Whether A COMPARE B is known: 1 or 0; -1: it is not. */
+static int comparison_of(ir_scalar_code code, const ir_reg_info *a, const ir_reg_info *b) {
+  bool below = a->most < b->least, above = a->least > b->most;
+  bool same = a->least == a->most && b->least == b->most && a->least == b->least;
+  switch (code) {
+  case IR_S_EQ: return same ? 1 : below || above ? 0 : -1;
+  case IR_S_NE: return same ? 0 : below || above ? 1 : -1;
+  case IR_S_LT: return below ? 1 : a->least >= b->most ? 0 : -1;
+  case IR_S_LE: return a->most <= b->least ? 1 : above ? 0 : -1;
+  case IR_S_GT: return above ? 1 : a->most <= b->least ? 0 : -1;
+  case IR_S_GE: return a->least >= b->most ? 1 : below ? 0 : -1;
+  default: return -1;
+  }
+}
+
+/* The result of an operator on integers that needs no computing, from the ranges of its operands; 0: it does. */
+static ir_reg decided(ir_gen *gen, ir_scalar_code code, ir_dtype operand, const ir_reg *args) {
+  const ir_reg_info *a = ir_gen_info(gen, args[0]), *b = ir_gen_info(gen, args[1]);
+  if (ir_is_float(operand) || operand == IR_U64 || a->width > 1) return 0;
+  if (code >= IR_S_EQ && code <= IR_S_GE) {
+    int known = comparison_of(code, a, b);
+    uint8_t value = known == 1;
+    return known < 0 ? 0 : ir_gen_constant(gen, IR_BOOL, 1, &value);
+  }
+  bool one = b->least == 1 && b->most == 1, small = a->least >= 0 && a->most < b->least;
+  switch (code) {
+  case IR_S_FLOORMOD:
+  case IR_S_TRUNCMOD: return small ? args[0] : 0;
+  case IR_S_FLOORDIV:
+  case IR_S_TRUNCDIV: return one ? args[0] : 0;
+  case IR_S_MIN: return a->most <= b->least ? args[0] : b->most <= a->least ? args[1] : 0;
+  case IR_S_MAX: return a->least >= b->most ? args[0] : b->least >= a->most ? args[1] : 0;
+  default: return 0;
+  }
+}
+
 static ir_reg operator(ir_gen *gen, const ir_expr *expr) {
   ir_scalar_code code = (ir_scalar_code)expr->code;
   ir_reg args[3] = {0};
+  if (code == IR_S_SELECT && expr->lanes == 1 && !expr->has_loads) {
+    ir_reg condition = ir_gen_expr(gen, expr->kids[0]);
+    const uint8_t *known = condition ? ir_gen_info(gen, condition)->constant : NULL;
+    if (known) return ir_gen_expr(gen, expr->kids[*known ? 1 : 2]);
+  }
   for (size_t i = 0; i < expr->count; i++) {
     args[i] = ir_gen_expr(gen, expr->kids[i]);
     if (!args[i]) return 0;
   }
   ir_dtype operand = (ir_dtype)expr->kids[expr->count - 1]->dtype, dtype = (ir_dtype)expr->dtype;
+  ir_reg known = decided(gen, code, operand, args);
+  if (known) return known;
   if (divides(code)) check_divisor(gen, args[1]);
   if (code == IR_S_MAD) return multiply_add(gen, expr, args);
   if (code == IR_S_BITNOT && operand == IR_BOOL) code = IR_S_NOT;

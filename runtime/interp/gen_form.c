@@ -69,6 +69,58 @@ void ir_gen_form_add(ir_gen *gen, ir_gen_form *form, const ir_gen_form *other, i
   *form = sum;
 }
 
+/* FORM = divisor * whole + rest, where rest has what the divisor does not divide. */
+static bool divide(ir_gen *gen, const ir_gen_form *form, int64_t divisor, ir_gen_form *whole, ir_gen_form *rest) {
+  int64_t least, most;
+  if (divisor <= 0 || !ir_gen_form_range(gen, form, &least, &most)) return false;
+  *whole = *rest = (ir_gen_form){0};
+  rest->constant = ir_floormod_i64(form->constant, divisor);
+  whole->constant = ir_floordiv_i64(form->constant, divisor);
+  for (uint32_t i = 0; i < form->count; i++) {
+    ir_term term = form->terms[i];
+    if (term.scale % divisor) rest->terms[rest->count++] = term;
+    else whole->terms[whole->count++] = (ir_term){term.reg, term.scale / divisor};
+  }
+  return ir_gen_form_range(gen, rest, &least, &most) && least >= 0 && most < divisor;
+}
+
+/* floordiv(a, b) and floormod(a, b) where they are linear after all. */
+static bool quotient_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
+  ir_gen_form a, b, whole, rest;
+  if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_of(gen, expr->kids[1], &b) || b.count) return false;
+  if (!divide(gen, &a, b.constant, &whole, &rest)) return false;
+  *form = expr->code == IR_S_FLOORDIV ? whole : rest;
+  return true;
+}
+
+/* min(a, b) and max(a, b) where one of them always is it. */
+static bool extreme_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
+  ir_gen_form a, b;
+  int64_t a_least, a_most, b_least, b_most;
+  if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_of(gen, expr->kids[1], &b)) return false;
+  if (!ir_gen_form_range(gen, &a, &a_least, &a_most) || !ir_gen_form_range(gen, &b, &b_least, &b_most)) return false;
+  bool below = a_most <= b_least, above = a_least >= b_most;
+  if (!below && !above) return false;
+  *form = below == (expr->code == IR_S_MIN) ? a : b;
+  return true;
+}
+
+/* select and bcast where the choice is known. */
+static bool choice_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
+  if (expr->code == IR_S_BCAST) {
+    ir_gen_form a;
+    int64_t least, most;
+    if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_range(gen, &a, &least, &most)) return false;
+    if (least <= 1 && most >= 1 && least != most) return false;
+    return ir_gen_form_of(gen, expr->kids[least == 1 && most == 1 ? 1 : 0], form);
+  }
+  if (expr->has_loads) return false;
+  ir_reg condition = ir_gen_expr(gen, expr->kids[0]);
+  const ir_reg_info *info = ir_gen_info(gen, condition);
+  if (!condition || !info->constant) return false;
+  return ir_gen_form_of(gen, expr->kids[*(const uint8_t *)info->constant ? 1 : 2], form);
+}
+
 bool ir_gen_form_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
   *form = (ir_gen_form){0};
   ir_gen_form a, b;
@@ -102,6 +154,18 @@ bool ir_gen_form_of(ir_gen *gen, const ir_expr *expr, ir_gen_form *form) {
     }
     return of_register(gen, source.reg, form);
   }
+  case IR_S_FLOORDIV:
+  case IR_S_FLOORMOD:
+    if (quotient_of(gen, expr, form)) return true;
+    break;
+  case IR_S_MIN:
+  case IR_S_MAX:
+    if (extreme_of(gen, expr, form)) return true;
+    break;
+  case IR_S_SELECT:
+  case IR_S_BCAST:
+    if (choice_of(gen, expr, form)) return true;
+    break;
   default: break; /* not linear: a value of its own */
   }
   return of_register(gen, ir_gen_expr(gen, expr), form);
