@@ -134,11 +134,12 @@ static void put_row(ir_text *text, ir_opcode code) {
 }
 
 static const char introduction[] =
+    "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
     "# Operators\n\n"
     "Made from ir/ops/*.def by `ir-opt --list-ops=md`. Names and attributes are those of Relax, without `relax.`.\n"
     "Operands of element-wise operators broadcast by NumPy's rules and have one dtype. A scalar, such as a literal or a\n"
     "loop counter, is taken where a tensor of rank 0 is; a bare literal gets the dtype of the other operands. The classes\n"
-    "of numerics and the scalar functions in `Element` lines are described in numerics.md; `T(x)` converts to the\n"
+    "of numerics and the scalar functions in `Element` lines are described in semantics.md; `T(x)` converts to the\n"
     "dtype of the result. A check is a Python expression over the parameters, with np, scipy and torch.\n\n";
 
 void ir_ops_document(ir_text *text, bool markdown) {
