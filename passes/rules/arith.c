@@ -119,7 +119,7 @@ const ir_rule ir_rules_arith[] = {
     {IR_CEIL, twice_is_once, "ceil(ceil(x)) -> ceil(x)"},
     {IR_TRUNC, twice_is_once, "trunc(trunc(x)) -> trunc(x)"},
     {IR_ROUND, twice_is_once, "round(round(x)) -> round(x)"},
-    {IR_RELU, twice_is_once, "nn.relu(nn.relu(x)) -> nn.relu(x)"},
+    {IR_NN_RELU, twice_is_once, "nn.relu(nn.relu(x)) -> nn.relu(x)"},
     {IR_ASTYPE, cast_to_same, "astype(x) -> x where the dtype is the same"},
     {IR_WHERE, where_constant, "where(true, a, b) -> a"},
     {0},

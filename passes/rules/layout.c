@@ -105,6 +105,6 @@ const ir_rule ir_rules_layout[] = {
     {IR_CONCAT, concat_of_one, "concat(x) -> x"},
     {IR_SPLIT, split_into_one, "split(x, sections=1) -> x"},
     {IR_STRIDED_SLICE, whole_slice, "strided_slice(x) -> x where all of it is taken"},
-    {IR_PAD, pad_by_nothing, "nn.pad(x, pad_width=[0, ...]) -> x"},
+    {IR_NN_PAD, pad_by_nothing, "nn.pad(x, pad_width=[0, ...]) -> x"},
     {0},
 };
