@@ -8,6 +8,7 @@
 
 /* The table of tensor operators and structural operations: ir/ops/all.def, one row each,
  *   OP(ID, "name", "documentation", IR(...), LOWER(...), GRAD(...), EXAMPLE(...))
+ * ID is the name in capitals, '.' as '_': NN_CONV2D.
  * IR(...) holds designated initialisers of ir_op_def (below) and is expanded by ir/op_def.c; LOWER by
  * passes/lower/lower.c; GRAD by the gradient pass; EXAMPLE(params, text, check) by the generated documentation and
  * tests: a parameter list, the operation (one or more statements), and the outside expression that checks it. */

@@ -211,7 +211,7 @@ static const ir_expr *floormod_by_number(ir_simplifier *s, const ir_expr *expr, 
   if (!rest || !ir_form_is_exact(s, rest)) rest = form;
   if (ir_linear_is_const(rest)) return ir_number_like(s, expr, ir_floormod_i64(rest->constant, by));
   int64_t quotient, drop;
-  if (same_quotient(s, rest, by, &quotient) && ir_mul_i64(quotient, by, &drop)) {
+  if (same_quotient(s, rest, by, &quotient) && ir_mul_i64(quotient, by, &drop) && drop != INT64_MIN) {
     const ir_linear *value = ir_linear_add_const(&s->arena, rest, -drop);
     if (value) return ir_make_form(s, value);
   }

@@ -146,10 +146,11 @@ static const ir_term *leading(const ir_linear *form) {
 /* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on
  * the right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
 static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_linear *form, bool exact) {
-  if (!form->count || has_extreme_factor(form)) return NULL;
+  if (!form->count) return NULL;
   const ir_linear *zero = ir_linear_const(&s->arena, form->dtype, form->lanes, 0);
   bool flip = leading(form)->factor < 0;
   if (flip && !(form = ir_linear_combine(&s->arena, form, -1, zero, 1))) return NULL;
+  if (has_extreme_factor(form)) return NULL;
   static const uint16_t flipped[] = {IR_S_GT, IR_S_GE, IR_S_LT, IR_S_LE};
   bool equality = code == IR_S_EQ || code == IR_S_NE;
   if (flip && !equality) code = (ir_scalar_code)flipped[code - IR_S_LT];

@@ -359,14 +359,53 @@ static bool writes(const ir_use *use) {
   return place == 0 && (ir_is(user, IR_ATOMIC_ADD) || ir_is(user, IR_ATOMIC_MAX) || ir_is(user, IR_ATOMIC_MIN));
 }
 
+/* Index AXIS of a store (the only one into its buffer, in a nest of its own) provably leaves elements of EXTENT out. */
+static bool leaves_out(ir_verifier *v, const ir_op *store, const ir_region *nest, const ir_expr *index, const ir_expr *extent) {
+  const ir_expr *covered = ir_expr_i64(v->context, 1);
+  int64_t constant;
+  if (index->code == IR_S_ARG) {
+    const ir_value *axis = ir_op_operand(store, index->arg);
+    if (ir_value_region(axis) != nest) return false;
+    covered = ir_value_closed_expr(ir_op_operand(nest->parent, axis->index));
+  } else if (!ir_expr_is_int(index, &constant)) {
+    return false;
+  }
+  return covered && ir_prove_lt(v->context, v->facts, covered, extent) == IR_PROVEN;
+}
+
+/* Outputs are written in full, as far as that can be refuted: one store in an outermost nest is looked at. */
+static void check_coverage(ir_verifier *v, const ir_param *param, const ir_op *store) {
+  const ir_region *nest = nest_of(store);
+  const ir_attr *index = ir_get(store, "index");
+  if (!ir_is(store, IR_STORE) || !nest || nest->parent->region->parent || index->count != 1) return;
+  for (size_t i = 0; i < param->type->count; i++) {
+    const ir_expr *at = ir_attr_as_expr(v->context, index->items[0]->items[i]), *extent = ir_type_dim(param->type, i);
+    if (!leaves_out(v, store, nest, at, extent)) continue;
+    ir_verify_fail_op(v, store, "not all of output '%s' of type %s is written, see axis %zu", ir_value_text(&v->arena, param->value),
+                      ir_type_text(&v->arena, param->type), i);
+    return;
+  }
+}
+
+static void check_output(ir_verifier *v, const ir_param *param) {
+  const ir_op *writer = NULL;
+  size_t writers = 0;
+  int64_t count;
+  for (const ir_use *use = param->value->uses; use; use = use->next) {
+    if (!writes(use)) continue;
+    writer = use->user;
+    writers++;
+  }
+  bool empty = ir_type_static_dims(param->type, NULL, &count) && !count;
+  if (!writers && !empty) {
+    ir_verify_fail(v, v->func->item.range, "'@%s' never writes its output '%s'", v->func->item.name->text, ir_value_text(&v->arena, param->value));
+  }
+  if (writers == 1) check_coverage(v, param, writer);
+}
+
 void ir_verify_outputs(ir_verifier *v, const ir_func *func) {
   for (size_t i = 0; i < func->param_count; i++) {
     const ir_param *param = &func->params[i];
-    if (param->direction != IR_OUT || !param->value) continue;
-    bool written = false;
-    for (const ir_use *use = param->value->uses; use; use = use->next) written |= writes(use);
-    int64_t count;
-    if (written || (ir_type_static_dims(param->type, NULL, &count) && !count)) continue;
-    ir_verify_fail(v, func->item.range, "'@%s' never writes its output '%s'", func->item.name->text, ir_value_text(&v->arena, param->value));
+    if (param->direction == IR_OUT && param->value) check_output(v, param);
   }
 }

@@ -168,7 +168,7 @@ void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known);
 /* Where BINDS is not NULL, symbols that stand alone and are not bound yet are bound there. */
 const ir_type *ir_resolve_type(ir_parser *p, const ir_node *node, const ir_region *binds);
 /* Binds the symbols that stand alone in a parameter's type. */
-void ir_bind_symbols(ir_parser *p, const ir_node *type, const ir_region *home);
+void ir_bind_type_symbols(ir_parser *p, const ir_node *type, const ir_region *home);
 /* TYPE with extents that mention symbols of closed regions replaced by `?`. */
 const ir_type *ir_visible_type(ir_parser *p, const ir_type *type);
 

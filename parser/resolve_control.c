@@ -116,7 +116,7 @@ ir_block *ir_open_closure(ir_parser *p, ir_range word, ir_signature *signature, 
     ir_parse_error(p, word, "a func needs parameters and results: func(...) -> type");
     m->failed = true;
   }
-  ir_each_node(param, params) ir_bind_symbols(p, param->kids.first, region);
+  ir_each_node(param, params) ir_bind_type_symbols(p, param->kids.first, region);
   ir_nodes results = signature && signature->results ? signature->results->kids : (ir_nodes){0};
   const ir_type **types = ir_new_array(&p->scratch, const ir_type *, (size_t)params.count + results.count);
   size_t i = 0;

@@ -38,7 +38,7 @@ static void bind_signature(ir_parser *p, ir_nodes states, ir_nodes params) {
   for (size_t i = 0; i < 2; i++) {
     ir_each_node(param, lists[i]) {
       if (is_symbol_param(p, param)) ir_define_symbol(p, ir_intern(p->context, ir_node_name(p, param)), &p->signature);
-      else ir_bind_symbols(p, param->kids.first, &p->signature);
+      else ir_bind_type_symbols(p, param->kids.first, &p->signature);
     }
   }
 }

@@ -18,11 +18,11 @@ static bool is_reserved(ir_slice word) {
   return ir_slice_is(word, "true") || ir_slice_is(word, "false") || ir_slice_is(word, "none");
 }
 
-void ir_bind_symbols(ir_parser *p, const ir_node *type, const ir_region *home) {
+void ir_bind_type_symbols(ir_parser *p, const ir_node *type, const ir_region *home) {
   if (type->kind != N_ARRAY) return;
   bool shaped = is_shaped(p, type);
   ir_each_node(kid, type->kids) {
-    if (!shaped) ir_bind_symbols(p, kid, home);
+    if (!shaped) ir_bind_type_symbols(p, kid, home);
     bool binds = shaped && is_lone_symbol(kid) && !is_reserved(ir_node_name(p, kid));
     if (!binds) continue;
     const ir_string *name = ir_intern(p->context, ir_node_name(p, kid));
@@ -121,7 +121,7 @@ static const ir_type *function(ir_parser *p, const ir_node *node) {
   ir_type_key key = {.kind = IR_TYPE_FUNC, .dtype = IR_DTYPE_UNKNOWN, .impure = node->code};
   if (!node->other) return ir_type_get(p->context, &key);
   ir_region scope = {0};
-  ir_each_node(param, node->kids) ir_bind_symbols(p, param, &scope);
+  ir_each_node(param, node->kids) ir_bind_type_symbols(p, param, &scope);
   ir_nodes results = node->other->kids;
   key.ranked = true;
   key.count = node->kids.count;
@@ -156,7 +156,7 @@ static const ir_type *resolve(ir_parser *p, const ir_node *node) {
 }
 
 const ir_type *ir_resolve_type(ir_parser *p, const ir_node *node, const ir_region *binds) {
-  if (binds) ir_bind_symbols(p, node, binds);
+  if (binds) ir_bind_type_symbols(p, node, binds);
   return resolve(p, node);
 }
 

@@ -34,7 +34,7 @@ static ir_func *make_main(void) {
   set_results(func, type("f32[n, 8]"));
   ir_builder b = ir_at_end(func->body);
   ir_value *x = func->body->args[0];
-  ir_value *relu = ir_build1(&b, IR_RELU, IR_OPERANDS(x), IR_NO_ATTRS);
+  ir_value *relu = ir_build1(&b, IR_NN_RELU, IR_OPERANDS(x), IR_NO_ATTRS);
   ir_value *sum = ir_build1(&b, IR_ADD, IR_OPERANDS(relu, x), IR_NO_ATTRS);
   ir_build(&b, IR_RETURN, IR_OPERANDS(sum), IR_NO_ATTRS);
   return func;
