@@ -144,6 +144,16 @@ ir_signature *ir_signature_new(ir_parser *p, ir_nodes params, ir_node *results, 
   return signature;
 }
 
+bool ir_is_reserved(ir_slice word) {
+  static const char *const words[] = {"true", "false", "none", "inf", "nan", "any"};
+  for (size_t i = 0; i < ir_count_of(words); i++) {
+    if (ir_slice_is(word, words[i])) return true;
+  }
+  ir_dtype dtype;
+  unsigned lanes;
+  return ir_element_find(word, &dtype, &lanes);
+}
+
 bool ir_element_find(ir_slice word, ir_dtype *dtype, unsigned *lanes) {
   *lanes = 1;
   *dtype = ir_dtype_find(word);

@@ -135,6 +135,8 @@ static inline bool ir_node_is_literal(const ir_node *node) {
 }
 /* The type that a word such as f32 or f32x8 names. */
 bool ir_element_find(ir_slice word, ir_dtype *dtype, unsigned *lanes);
+/* Words that mean something wherever an expression stands, so that no symbol and no axis can have them as a name. */
+bool ir_is_reserved(ir_slice word);
 
 /* --- names (parser/scope.c) --- */
 ir_diag *ir_parse_error(ir_parser *p, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));

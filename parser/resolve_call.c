@@ -39,6 +39,7 @@ struct arguments {
   const ir_item *callee;         /* of a call */
   ir_vec(const ir_node *) positional;
   ir_vec(const ir_attr *) extra; /* keyword arguments for the row's dictionary: keys and values */
+  ir_map extra_keys;
 };
 
 static void offer_attrs(const ir_op_def *row, ir_nearest *nearest) {
@@ -103,12 +104,12 @@ static void keyword(struct arguments *a, const ir_node *entry, const ir_node **g
     set_attr(a, (size_t)slot, entry->other);
   } else if (dict >= 0) {
     const ir_attr *key = ir_attr_string(p->context, name), *value = ir_resolve_attr(p, entry->other, NULL);
-    for (size_t i = 0; i < a->extra.count; i += 2) {
-      if (a->extra.at[i] != key) continue;
+    if (ir_map_has(&a->extra_keys, key)) {
       ir_parse_error(p, range, "%s: '%.*s' is given twice", a->row->name, (int)name.length, name.at);
       a->m->failed = true;
       return;
     }
+    ir_map_put(&p->scratch, &a->extra_keys, key, a);
     *ir_push(&p->scratch, &a->extra) = key;
     *ir_push(&p->scratch, &a->extra) = value;
     a->m->failed |= !value;

@@ -315,8 +315,10 @@ static const ir_expr *word(ir_parser *p, ir_frame *frame, const ir_node *node) {
   ir_value *axis = frame ? ir_find_axis(p, name) : NULL;
   if (axis) return ir_frame_use(frame, axis);
   const ir_expr *symbol = ir_find_symbol(p, name);
-  if (!symbol) ir_unknown_word(p, node->range, "symbol");
-  return symbol;
+  if (symbol) return symbol;
+  if (ir_is_reserved(text)) ir_parse_error(p, node->range, "expected a scalar expression, found '%.*s'", (int)text.length, text.at);
+  else ir_unknown_word(p, node->range, "symbol");
+  return NULL;
 }
 
 static const ir_expr *scalar_value(ir_parser *p, ir_frame *frame, const ir_node *node) {

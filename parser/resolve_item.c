@@ -57,6 +57,7 @@ static void resolve_param(ir_parser *p, const ir_node *node, ir_param *param, ir
   if (node->kind == N_PARAM) param->attrs = ir_resolve_with(p, node->other);
   ir_range name = ir_node_name_range(node);
   if (is_symbol_param(p, node)) {
+    if (ir_is_reserved(ir_text_at(p, name))) ir_parse_error(p, name, "'%.*s' cannot name a symbol", (int)(name.end - name.begin), ir_text_at(p, name).at);
     param->name = ir_intern(p->context, ir_text_at(p, name));
     param->symbol = ir_expr_symbol(p->context, param->name);
   } else {

@@ -196,6 +196,7 @@ ir_value *ir_find_value(ir_parser *p, ir_range name) {
 
 void ir_define_axis(ir_parser *p, ir_range name, ir_value *value) {
   value->name = ir_intern(p->context, ir_text_at(p, name));
+  if (ir_is_reserved(ir_text_at(p, name))) ir_parse_error(p, name, "'%s' cannot name an axis", value->name->text);
   bool taken = ir_find_axis(p, value->name) || ir_find_symbol(p, value->name);
   if (taken) ir_parse_error(p, name, "'%s' is already %s", value->name->text, ir_find_axis(p, value->name) ? "an axis" : "a symbol");
   ir_map_put(&p->names, &p->axes, value->name, value);
