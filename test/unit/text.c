@@ -75,8 +75,10 @@ static void test_prints_as_it_stands(const char *name, const char *text) {
   start();
   ir_module *module = parse(text, strlen(text));
   ir_text printed = {0};
-  if (CHECK(module && ir_verify_module(module))) CHECK_TEXT(print(&printed, module, NULL), text);
-  else printf("  %s\n", name);
+  if (CHECK(module && ir_verify_module(module)))
+    CHECK_TEXT(print(&printed, module, NULL), text);
+  else
+    printf("  %s\n", name);
   CHECK_DIAGS(diags, "");
   ir_module_free(module);
   ir_text_free(&printed);
@@ -166,7 +168,8 @@ static void repeat(ir_text *text, const char *piece, size_t count) {
   for (size_t i = 0; i < count; i++) ir_text_put(text, piece);
 }
 
-static void check_nest(const char *before, const char *open, const char *middle, const char *close, const char *after, size_t count, const char *wanted) {
+static void check_nest(const char *before, const char *open, const char *middle, const char *close, const char *after,
+                       size_t count, const char *wanted) {
   start();
   ir_text text = {0};
   ir_text_put(&text, before);
@@ -194,13 +197,15 @@ static void test_limits(void) {
   check_nest(bound, "-", "n", "", tail, 200, "");
   check_nest(bound, "-", "n", "", tail, 1000000, brackets);
   check_nest(bound, "n + ", "n", "", tail, 100, "");
-  check_nest(bound, "n + ", "n", "", tail, 240, "an expression of 481 nodes: bind parts of it to names, at most 256 are allowed");
+  check_nest(bound, "n + ", "n", "", tail, 240,
+             "an expression of 481 nodes: bind parts of it to names, at most 256 are allowed");
   check_nest(bound, "n + ", "n", "", tail, 1000000, "nested more than 250 deep");
   check_nest(bound, "9", "", "", tail, 1000000, "9999999999999999999999999999999999999999... is out of range for i64");
   check_nest(bound, "", "0.", "1", tail, 1000000, "");
   check_nest("module with {a=", "{a=", "1", "}", "} {}", 100000, "nested too deep");
   check_nest("module with {a=", "[", "1", "]", "} {}", 100000, brackets);
-  check_nest("extern func @f(%x: ", "fn() -> ", "f32", "", ") -> ()", 1000000, "expected 'rill' or 'module', found 'extern'");
+  check_nest("extern func @f(%x: ", "fn() -> ", "f32", "", ") -> ()", 1000000,
+             "expected 'rill' or 'module', found 'extern'");
   check_nest("module { extern func @f(%x: ", "fn() -> ", "f32", "", ") -> () }", 100, "");
   check_nest("module { extern func @f(%x: ", "fn() -> ", "f32", "", ") -> () }", 1000, "nested more than 250 deep");
   check_nest("module { extern func @f(%x: ", "fn() -> ", "f32", "", ") -> () }", 1000000, "nested too deep");
@@ -217,8 +222,10 @@ static const char every_form[] =
     "    %2 = func(%v: f32[m]) -> f32[m] where m > 2 {\n      return %v\n    }\n"
     "    %3 = call_pure_packed(\"p\", %1, n + 1, k=2) : f32[n] loc(\"a\")\n    %4 = const([1, 2]) : i8[2]\n"
     "    return %3\n  }\n"
-    "  prim_func @p(%x: f32[n], out %y: f32[n]) {\n    compute (i < n; k < 3) where i > 1 {\n      %y[i] = sum(%x[k], acc=f64)\n    }\n"
-    "    for j < n unroll(4) {\n      %y[j:4] = f32x4(%x[j])\n      atomic_add(%y[j], 1.0)\n    }\n    while n > 2 {\n    }\n  }\n"
+    "  prim_func @p(%x: f32[n], out %y: f32[n]) {\n    compute (i < n; k < 3) where i > 1 {\n      %y[i] = sum(%x[k], "
+    "acc=f64)\n    }\n"
+    "    for j < n unroll(4) {\n      %y[j:4] = f32x4(%x[j])\n      atomic_add(%y[j], 1.0)\n    }\n    while n > 2 {\n "
+    "   }\n  }\n"
     "  resource @r: f32[1] = base64(\"AACAPw==\")\n}\n";
 
 /* Takes one part of OP away, prints the module, puts it back. */
@@ -281,9 +288,9 @@ static void test_broken(void) {
 
 static void test_options(void) {
   start();
-  static const char source[] =
-      "rill 1\nmodule {\n  func @f() -> i8[4] {\n    %0 = const([1, 2, 3, 4]) : i8[4] loc(\"a\":1:2)\n    %1 = const(@r) : f32[1]\n"
-      "    return %0\n  }\n\n  resource @r: f32[1] = base64(\"AACAPw==\")\n}\n";
+  static const char source[] = "rill 1\nmodule {\n  func @f() -> i8[4] {\n    %0 = const([1, 2, 3, 4]) : i8[4] "
+                               "loc(\"a\":1:2)\n    %1 = const(@r) : f32[1]\n"
+                               "    return %0\n  }\n\n  resource @r: f32[1] = base64(\"AACAPw==\")\n}\n";
   ir_module *module = parse(source, strlen(source));
   if (!CHECK(module != NULL)) return;
   ir_text text = {0};
@@ -292,7 +299,8 @@ static void test_options(void) {
   CHECK(strstr(print(&text, module, &(ir_print_options){.elide_above = 4}), "const([1, 2, 3, 4])"));
   CHECK(!strstr(print(&text, module, &(ir_print_options){.strip_locs = true}), "loc("));
   print(&text, module, &(ir_print_options){.locs = true});
-  CHECK(strstr(text.at, "i8[4] loc(\"a\":1:2)") && strstr(text.at, "f32[1] loc(\"text\":5:10)") && strstr(text.at, "%0 loc(\"text\":6:5)"));
+  CHECK(strstr(text.at, "i8[4] loc(\"a\":1:2)") && strstr(text.at, "f32[1] loc(\"text\":5:10)") &&
+        strstr(text.at, "%0 loc(\"text\":6:5)"));
   ir_text_free(&text);
   const ir_func *func = (const ir_func *)module->first;
   const ir_op *second = func->body->first->next;
@@ -310,8 +318,9 @@ static void test_options(void) {
 /* Names of axes that have none avoid those of symbols and of other axes. */
 static void test_unnamed_axes(void) {
   start();
-  static const char source[] = "module {\n  prim_func @p(%x: f32[i0], out %y: f32[i0]) {\n    compute (i2 < i0, b < 3; c < 2) {\n"
-                               "      %y[i2] = sum(%x[b] + %x[c])\n    }\n  }\n}\n";
+  static const char source[] =
+      "module {\n  prim_func @p(%x: f32[i0], out %y: f32[i0]) {\n    compute (i2 < i0, b < 3; c < 2) {\n"
+      "      %y[i2] = sum(%x[b] + %x[c])\n    }\n  }\n}\n";
   ir_module *module = parse(source, strlen(source));
   if (!CHECK(module != NULL)) return;
   ir_region *body = ir_op_region(((ir_func *)module->first)->body->last, 0);
