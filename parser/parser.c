@@ -347,6 +347,7 @@ void ir_declare_rest(ir_parser *p) {
   read(&r);
   parse_headers(&r);
   p->rest_failed |= ahead.rejected || ahead.stopped;
+  for (size_t i = 0; i < ahead.devices.count; i++) ir_check_device(p, ahead.devices.at[i]);
   ir_grammarFree(r.grammar, ir_heap_free);
   ir_arena_free(&ahead.scratch);
   ir_arena_free(&ahead.names);

@@ -80,11 +80,12 @@ typedef struct ir_parser {
   ir_parse_options options;
   ir_lexer lexer;
   ir_arena scratch;
-  bool declaring;     /* headers only: a look ahead for names that are used before they are defined */
-  bool rest_declared; /* that look ahead has been made */
-  bool rest_failed;   /* and met an error: what it did not find may exist */
-  bool rejected;      /* the grammar did not take the last token */
-  bool stopped;       /* nothing more is to be read */
+  bool declaring;           /* headers only: a look ahead for names that are used before they are defined */
+  bool rest_declared;       /* that look ahead has been made */
+  bool rest_failed;         /* and met an error: what it did not find may exist */
+  ir_vec(ir_range) devices; /* that types met on that look ahead name */
+  bool rejected;            /* the grammar did not take the last token */
+  bool stopped;             /* nothing more is to be read */
   size_t errors_before;
   uint32_t token;            /* where the token stands that the grammar is working on */
   int braces, braces_before; /* { open, with and without that token */
@@ -166,6 +167,8 @@ void ir_unknown_word(ir_parser *p, ir_range range, const char *what);
 /* An item; one that stands further down is declared first. NULL where there is none: nothing is reported. */
 ir_item *ir_find_item(ir_parser *p, const ir_string *name);
 void ir_unknown_item(ir_parser *p, ir_range range, const char *what);
+/* Whether RANGE names a device; reports. A look ahead puts this off to its end. */
+bool ir_check_device(ir_parser *p, ir_range range);
 /* Reports that the name at RANGE is that of KNOWN already. */
 void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known);
 

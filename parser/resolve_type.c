@@ -73,10 +73,7 @@ static const ir_type *shaped(ir_parser *p, const ir_node *node, ir_type_key key)
   key.items = dims;
   if (node->other) {
     key.device = ir_parse_name(p, node->other->range);
-    ir_item *device = ir_find_item(p, key.device);
-    bool known = device && device->kind == IR_ITEM_DEVICE;
-    if (!known) ir_unknown_item(p, node->other->range, "device");
-    fine &= known;
+    fine &= ir_check_device(p, node->other->range);
   }
   return fine ? ir_type_get(p->context, &key) : NULL;
 }

@@ -274,3 +274,14 @@ void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known) {
   ir_diag *diag = ir_parse_error(p, range, "'%.*s' is already defined", (int)text.length, text.at);
   ir_note(p->diags, diag, known->range, "it was defined here");
 }
+
+bool ir_check_device(ir_parser *p, ir_range range) {
+  if (p->declaring) {
+    *ir_push(&p->module->arena, &p->devices) = range;
+    return true;
+  }
+  ir_item *item = ir_find_item(p, ir_parse_name(p, range));
+  bool known = item && item->kind == IR_ITEM_DEVICE;
+  if (!known) ir_unknown_item(p, range, "device");
+  return known;
+}
