@@ -28,8 +28,9 @@ check: setup ## run all tests
 	@$(MAKE) --no-print-directory build
 	@test/run --build $(BUILD)
 
-check-all: check ## run all tests, then again with sanitizers
+check-all: check ## run all tests, again with sanitizers, and the expanded functions on every f32
 	@$(MAKE) --no-print-directory check PRESET=asan
+	@$(BUILD)/test/unit/expand_accuracy --all
 
 install: build ## install into PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)

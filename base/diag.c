@@ -25,6 +25,7 @@ struct ir_diags {
   size_t errors, limit, dropped, pending_errors;
   ir_diag_handler *handler;
   void *user;
+  const char *where;
 };
 
 static void print_to_stderr(void *user, ir_diags *diags, const ir_diag *diag) {
@@ -82,6 +83,8 @@ void ir_diags_forget_errors(ir_diags *diags) {
   ir_diags_discard(diags);
   diags->errors = 0;
 }
+
+void ir_diags_set_where(ir_diags *diags, const char *where) { diags->where = where; }
 
 const ir_source *ir_source_add(ir_diags *diags, const char *name, const char *text, size_t length,
                                uint32_t first_line) {
@@ -154,6 +157,7 @@ static ir_diag *add(ir_diags *diags, ir_severity severity, ir_range range, const
                     va_list args) {
   ir_text text = {0};
   ir_text_vprintf(&text, format, args);
+  if (!where && !range.begin && severity != IR_NOTE) where = diags->where;
   ir_diag *diag = ir_new(&diags->arena, ir_diag);
   *diag = (ir_diag){.severity = severity,
                     .range = range,

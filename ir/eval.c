@@ -231,7 +231,8 @@ static bool expansion_value(struct evaluation *e, const ir_expr *expr, uint64_t 
   }
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
-  if (!ir_scalar_eval(e->context, (ir_scalar_code)expr->code, operand, (ir_dtype)expr->dtype, e->fma, in, value)) return false;
+  if (!ir_scalar_eval(e->context, (ir_scalar_code)expr->code, operand, (ir_dtype)expr->dtype, e->fma, in, value))
+    return false;
   known = ir_new(&e->arena, uint64_t);
   *known = *value;
   ir_map_put(&e->arena, &e->done, expr, known);
@@ -299,7 +300,8 @@ static bool is_division(ir_scalar_code code) { return code >= IR_S_TRUNCDIV && c
 const ir_expr *ir_expr_fold(ir_context *context, const ir_expr *expr) {
   ir_scalar_code code = (ir_scalar_code)expr->code;
   uint64_t in[3], value, fused;
-  if (!expr->count || expr->count > 3 || ir_scalars[code].typing == IR_TYPING_LEAF || ir_scalars[code].expanded) return expr;
+  if (!expr->count || expr->count > 3 || ir_scalars[code].typing == IR_TYPING_LEAF || ir_scalars[code].expanded)
+    return expr;
   for (size_t i = 0; i < expr->count; i++) {
     if (expr->kids[i]->code != IR_S_CONST || expr->kids[i]->lanes != expr->lanes) return expr;
     in[i] = expr->kids[i]->bits;
@@ -308,6 +310,7 @@ const ir_expr *ir_expr_fold(ir_context *context, const ir_expr *expr) {
   if (operand == IR_I64 && overflows(expr)) return expr;
   if (!ir_is_float(operand) && is_division(code) && !in[1]) return expr;
   if (!ir_scalar_eval(context, code, operand, (ir_dtype)expr->dtype, false, in, &value)) return expr;
-  if (code == IR_S_MAD && ir_scalar_eval(context, code, operand, operand, true, in, &fused) && fused != value) return expr;
+  if (code == IR_S_MAD && ir_scalar_eval(context, code, operand, operand, true, in, &fused) && fused != value)
+    return expr;
   return ir_expr_const(context, (ir_dtype)expr->dtype, expr->lanes, value);
 }

@@ -5,8 +5,8 @@
 #include "expr.h"
 
 /* The one definition of what scalar operators compute. Elements are bits as in ir/dtype.h: in the low bits, the rest
- * zero. OPERAND is the dtype of the operands (of SELECT and GUARD: of the two that follow the condition), RESULT that of
- * the result, which only CAST and BITCAST need. FMA says whether MAD on floats is fused.
+ * zero. OPERAND is the dtype of the operands (of SELECT and GUARD: of the two that follow the condition), RESULT that
+ * of the result, which only CAST and BITCAST need. FMA says whether MAD on floats is fused.
  *
  * f16, bf16 and f8 compute in f32 and round once; their fma is the f32 fma rounded once. Integers wrap, x / 0 = 0 and
  * x mod 0 = 0. EXPANDED operators go through their expansion (ir/formula.h).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/evaluate.c - the value of an integer expression for given leaves, with checked 64-bit arithmetic. Needs ir/eval. */
+/* ir/evaluate.c - the value of an integer expression for given leaves, with checked 64-bit arithmetic. Needs ir/eval.
+ */
 #include "ir/simplify.h"
 
 #include "base/checked.h"

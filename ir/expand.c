@@ -9,7 +9,12 @@ static const struct expansion {
   ir_dtype dtype;
   const char *text;
 } expansions[] = {
-#define EXPAND(CODE, DTYPE, ulp, doc, formula) {IR_S_##CODE, IR_##DTYPE, formula},
+#define EXPAND(CODE, DTYPE, ulp, doc, formula) \
+  { \
+    IR_S_##CODE, IR_##DTYPE \
+    , formula \
+  } \
+  ,
 #include "ir/expand.def"
 #undef EXPAND
 };
@@ -34,7 +39,8 @@ static const ir_expr *expand_within(struct expanding *e, const ir_expr *expr) {
   ir_scalar_code code = (ir_scalar_code)expr->code;
   if (changed && ir_scalars[code].typing == IR_TYPING_CONVERT)
     result = ir_expr_convert(e->context, code, kids[0], (ir_dtype)expr->dtype, expr->lanes);
-  else if (changed) result = ir_expr_get(e->context, code, expr->count, kids);
+  else if (changed)
+    result = ir_expr_get(e->context, code, expr->count, kids);
   if (ir_scalars[code].expanded) result = ir_expand(e->context, result);
   if (result) ir_map_put(&e->arena, &e->done, expr, (void *)(uintptr_t)result);
   return result;

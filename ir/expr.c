@@ -22,13 +22,13 @@ static bool same_expr(const void *object, const void *key) {
 enum { MAX_KIDS = 255 };
 
 /* A node with room for its operands, to look it up before it exists. */
-struct probe {
+union probe {
   ir_expr node;
-  const ir_expr *kids[MAX_KIDS];
+  char space[sizeof(ir_expr) + MAX_KIDS * sizeof(const ir_expr *)];
 };
 
 static const ir_expr *get(ir_context *context, const ir_expr *fields, size_t count, const ir_expr *const *kids) {
-  struct probe probe;
+  union probe probe;
   ir_expr head = *fields;
   head.count = (uint8_t)count;
   uint64_t size = 1;

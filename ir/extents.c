@@ -80,7 +80,8 @@ ir_span ir_span_by_extents(ir_simplifier *s, const ir_term *term, ir_span span) 
     if (ir_span_of(s, term->atoms[i]).least < 0 || !multiply(&product, term->atoms[i])) return span;
   }
   ir_wide bound = bound_of_quotients(s, &product);
-  if (is_bounded(s->facts, &product)) bound = IR_EXTENT_MAX;
+  if (is_bounded(s->facts, &product))
+    bound = IR_EXTENT_MAX;
   else if (raised(s, &product, &above) && is_bounded(s->facts, &above)) {
     ir_wide raised_bound = ir_bound_mul(above.factor, IR_EXTENT_MAX);
     if (raised_bound < bound) bound = raised_bound;
@@ -118,7 +119,8 @@ void ir_facts_tensor(ir_facts *facts, const ir_type *type) {
   ir_arena_free(&s.arena);
   if (product.count < 2) return;
   ir_term *term = ir_new(facts->arena, ir_term);
-  *term = (ir_term){.factor = 1, .degree = (uint32_t)product.count,
+  *term = (ir_term){.factor = 1,
+                    .degree = (uint32_t)product.count,
                     .atoms = ir_arena_copy(facts->arena, product.atoms, product.count * sizeof *product.atoms)};
   ir_extents *extents = ir_new(facts->arena, ir_extents);
   *extents = (ir_extents){term, facts->extents};

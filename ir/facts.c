@@ -32,7 +32,8 @@ static void refine(ir_known *known, ir_congruence with) {
   if (with.modulus && !with.residue && !known->congruence.residue &&
       ir_mul_i64(known->congruence.modulus / gcd, with.modulus, &both))
     known->congruence.modulus = both;
-  else if (!with.modulus || with.modulus > known->congruence.modulus) known->congruence = with;
+  else if (!with.modulus || with.modulus > known->congruence.modulus)
+    known->congruence = with;
 }
 
 bool ir_facts_lookup(const ir_facts *facts, const ir_expr *expr, ir_known *known) {
@@ -96,8 +97,10 @@ static bool narrow_atoms(ir_facts *facts, ir_simplifier *s, const ir_linear *for
     ir_wide most = ir_span_of_form(s, rest).most; /* factor * atom >= -most */
     ir_span span = ir_span_of(s, term->atoms[0]), bound = span;
     ir_wide factor = term->factor, limit = ir_wide_floordiv(most, factor > 0 ? factor : -factor);
-    if (factor > 0) bound.least = -limit;
-    else bound.most = limit;
+    if (factor > 0)
+      bound.least = -limit;
+    else
+      bound.most = limit;
     if (bound.least <= span.least && bound.most >= span.most) continue;
     narrow(ir_facts_known(facts, term->atoms[0]), bound);
     changed = true;
@@ -123,13 +126,17 @@ static void note_below(ir_facts *facts, const ir_linear *form) {
   }
 }
 
-static ir_simplifier simplifier_of(ir_facts *facts) { return (ir_simplifier){.context = facts->context, .facts = facts}; }
+static ir_simplifier simplifier_of(ir_facts *facts) {
+  return (ir_simplifier){.context = facts->context, .facts = facts};
+}
 
 static void add_inequality(ir_facts *facts, const ir_linear *form) {
   ir_inequality *inequality = ir_new(facts->arena, ir_inequality);
   inequality->form = ir_linear_copy(facts->arena, form);
-  if (facts->last) facts->last->next = inequality;
-  else facts->first = inequality;
+  if (facts->last)
+    facts->last->next = inequality;
+  else
+    facts->first = inequality;
   facts->last = inequality;
   note_below(facts, inequality->form);
   /* Bounds of one atom bound others: a few rounds over everything known here. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/formula.c - reads the formulas of tables. Recursive descent; a number stays open until an operand beside it gives it
- * a dtype. Needs ir/expr. Expansions are in ir/expand.c. */
+/* ir/formula.c - reads the formulas of tables. Recursive descent; a number stays open until an operand beside it gives
+ * it a dtype. Needs ir/expr. Expansions are in ir/expand.c. */
 #include "ir/formula.h"
 
 #include "base/vec.h"
+#include "ir/eval.h"
 
 #include <stdlib.h>
 
@@ -12,7 +13,8 @@ typedef struct ir_part {
   const ir_expr *expr; /* NULL: a number, or nothing after an error */
   bool is_number, is_float, negative;
   uint64_t integer;
-  const char *text; /* of a float, without its sign */
+  const char *text;  /* of a float, without its sign */
+  const char *start; /* where it stands in the formula */
 } ir_part;
 
 struct name {
@@ -77,8 +79,17 @@ static ir_slice take_name(ir_reader *r) {
 
 static ir_part part_of(const ir_expr *expr) { return (ir_part){.expr = expr}; }
 
+/* What has been read since START. */
+static ir_slice read_since(const ir_reader *r, const char *start) {
+  size_t length = (size_t)(r->at - start);
+  while (length && start[length - 1] == ' ') length--;
+  return (ir_slice){start, length};
+}
+
 static double number_value(const ir_part *part, bool narrow) {
-  double size = !part->text ? (double)part->integer : narrow ? (double)strtof(part->text, NULL) : strtod(part->text, NULL);
+  double size = !part->text ? (double)part->integer
+                : narrow    ? (double)strtof(part->text, NULL)
+                            : strtod(part->text, NULL);
   return part->negative ? -size : size;
 }
 
@@ -88,7 +99,8 @@ static const ir_expr *settled(ir_reader *r, const ir_part *part, ir_dtype dtype)
   if (ir_is_float(dtype))
     return ir_expr_const(r->context, dtype, r->lanes, ir_float_to_bits(dtype, number_value(part, dtype == IR_F32)));
   if (part->is_float || dtype == IR_BOOL) {
-    fail(r, part->is_float ? "a float stands where an integer is needed" : "a number stands where a bool is needed", rest(r));
+    fail(r, part->is_float ? "a float stands where an integer is needed" : "a number stands where a bool is needed",
+         (ir_slice){part->start, strspn(part->start, "-.+0123456789abcdefinpx")});
     return NULL;
   }
   int64_t value = (int64_t)(part->negative ? 0 - part->integer : part->integer);
@@ -106,8 +118,8 @@ static ir_part apply(ir_reader *r, ir_scalar_code code, size_t count, const ir_p
   if (r->failed) return (ir_part){0};
   const char *problem;
   if (ir_expr_check(code, count, kids, &problem)) return part_of(ir_expr_get(r->context, code, count, kids));
-  const char *name = ir_scalars[code].name;
-  return fail_here(r, ir_arena_printf(&r->arena, "'%s' needs %s, before or", name, problem));
+  return fail(r, ir_arena_printf(&r->arena, "'%s' needs %s", ir_scalars[code].name, problem),
+              read_since(r, parts[0].start));
 }
 
 static ir_part read_level(ir_reader *r, int level);
@@ -130,10 +142,13 @@ static ir_part read_cast(ir_reader *r, ir_dtype dtype) {
   if (r->failed || !expect(r, ")")) return part;
   bool direct = part.is_number && dtype != IR_BOOL && (ir_is_float(dtype) || !part.is_float);
   const ir_expr *expr = settled(r, &part, direct ? dtype : r->dtype);
-  return r->failed ? part : part_of(ir_expr_cast(r->context, expr, dtype));
+  /* A constant, such as an attribute in f64, is cast here: no target needs to know its dtype. */
+  return r->failed ? part : part_of(ir_expr_fold(r->context, ir_expr_cast(r->context, expr, dtype)));
 }
 
-static ir_dtype find_dtype(const ir_reader *r, ir_slice name) { return ir_slice_is(name, "T") ? r->dtype : ir_dtype_find(name); }
+static ir_dtype find_dtype(const ir_reader *r, ir_slice name) {
+  return ir_slice_is(name, "T") ? r->dtype : ir_dtype_find(name);
+}
 
 static ir_part read_bitcast(ir_reader *r) {
   ir_slice name = take_name(r);
@@ -144,7 +159,8 @@ static ir_part read_bitcast(ir_reader *r) {
   if (r->failed || !expect(r, ")")) return part;
   const ir_expr *expr = settled(r, &part, r->dtype);
   if (r->failed) return part;
-  if (ir_dtypes[expr->dtype].bits != ir_dtypes[dtype].bits) return fail_here(r, "bitcast to another width, before or");
+  if (ir_dtypes[expr->dtype].bits != ir_dtypes[dtype].bits)
+    return fail(r, "bitcast to another width", read_since(r, part.start));
   return part_of(expr->dtype == dtype ? expr : ir_expr_convert(r->context, IR_S_BITCAST, expr, dtype, expr->lanes));
 }
 
@@ -180,11 +196,15 @@ static ir_part read_name(ir_reader *r) {
 
 static ir_part read_prefix(ir_reader *r) {
   if (++r->depth > MAX_DEPTH) return fail_here(r, "nested too deeply");
+  skip_blanks(r);
+  const char *start = r->at;
   ir_part part;
   if (take(r, "-")) {
     part = read_prefix(r);
-    if (part.is_number) part.negative = !part.negative;
-    else if (!r->failed) part = apply(r, IR_S_NEG, 1, &part);
+    if (part.is_number)
+      part.negative = !part.negative;
+    else if (!r->failed)
+      part = apply(r, IR_S_NEG, 1, &part);
   } else if (take(r, "!")) {
     part = read_prefix(r);
     if (!r->failed) part = apply(r, IR_S_NOT, 1, &part);
@@ -195,6 +215,7 @@ static ir_part read_prefix(ir_reader *r) {
     part = *r->at >= '0' && *r->at <= '9' ? read_number(r) : read_name(r);
   }
   r->depth--;
+  part.start = start;
   return part;
 }
 
@@ -223,7 +244,14 @@ static ir_part read_level(ir_reader *r, int level) {
   while (!r->failed && (code = take_infix(r, &levels[level])) != IR_S_COUNT) {
     ir_part both[2] = {left, read_level(r, level + 1)};
     if (r->failed) break;
+    const char *start = left.start;
     left = apply(r, code, 2, both);
+    left.start = start;
+    if (ir_scalars[code].typing != IR_TYPING_COMPARE || r->failed) continue;
+    const char *again = r->at;
+    if (take_infix(r, &levels[level]) == IR_S_COUNT) break;
+    r->at = again;
+    return fail_here(r, "comparisons do not chain");
   }
   return left;
 }
@@ -289,7 +317,8 @@ const ir_expr *ir_formula(ir_context *context, const char *text, ir_dtype dtype,
   for (const struct remembered *known = *slot; known; known = known->next) {
     if (same_inputs(known, dtype, inputs, count)) return known->result;
   }
-  ir_reader r = {.context = context, .dtype = dtype, .lanes = count ? inputs[0].value->lanes : 1, .text = text, .at = text};
+  ir_reader r = {
+      .context = context, .dtype = dtype, .lanes = count ? inputs[0].value->lanes : 1, .text = text, .at = text};
   bool closed = true;
   for (size_t i = 0; i < count; i++) {
     define(&r, ir_slice_of(inputs[i].name), inputs[i].value);

@@ -18,14 +18,14 @@ typedef struct ir_formula_input {
   const ir_expr *value;
 } ir_formula_input;
 
-/* The expression that TEXT means for the dtype T of numbers that nothing else decides. Nothing is simplified, except that
- * the minus of a number belongs to it. A text that is no formula is an error in a table of ours: it is reported, and the
- * result is NULL. Results are remembered by text, dtype and inputs. */
+/* The expression that TEXT means for the dtype T of numbers that nothing else decides. Nothing is simplified, except
+ * that the minus of a number belongs to it and that casts of constants are done. A text that is no formula is an error
+ * in a table of ours: it is reported, and the result is NULL. Results are remembered by text, dtype and inputs. */
 const ir_expr *ir_formula(ir_context *context, const char *text, ir_dtype dtype, const ir_formula_input *inputs,
                           size_t count);
 
-/* The expansion (ir/expand.def) of CALL, an EXPANDED operator applied to its operand: a graph of EXACT operators, in which
- * common parts are shared. f16, bf16 and f8 expand in f32. NULL where CALL is no EXPANDED operator or there is no
+/* The expansion (ir/expand.def) of CALL, an EXPANDED operator applied to its operand: a graph of EXACT operators, in
+ * which common parts are shared. f16, bf16 and f8 expand in f32. NULL where CALL is no EXPANDED operator or there is no
  * expansion for its dtype. */
 const ir_expr *ir_expand(ir_context *context, const ir_expr *call);
 

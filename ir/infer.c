@@ -85,49 +85,6 @@ const char *ir_infer_operand_name(const ir_infer *in, size_t operand) {
   return ir_arena_printf(in->scratch, "%s[%zu]", def->name, operand - (in->row->operand_def_count - 1u));
 }
 
-/* The parameter of the callee that operand OPERAND is for. */
-static const ir_param *callee_param(const ir_infer *in, size_t operand) {
-  const ir_op_def *row = &ir_op_defs[in->code];
-  int slot = ir_attr_index(row, "callee");
-  const ir_attr *callee = slot >= 0 && in->attrs ? in->attrs[slot] : NULL;
-  if (!callee || callee->kind != IR_ATTR_GLOBAL || !in->module) return NULL;
-  const ir_func *func = ir_item_func(ir_module_find(in->module, callee->string));
-  if (!func) return NULL;
-  for (size_t i = 0; i < func->param_count; i++) {
-    if (in->code != IR_CALL && func->params[i].direction == IR_OUT) continue;
-    if (!operand--) return &func->params[i];
-  }
-  return NULL;
-}
-
-ir_dtype ir_infer_literal_dtype(const ir_infer *in, size_t operand) {
-  const ir_op_def *row = &ir_op_defs[in->code];
-  const ir_param *param = callee_param(in, operand);
-  if (param) return ir_is_scalar(param->type) || ir_is_tensor(param->type) ? ir_type_dtype(param->type) : IR_DTYPE_UNKNOWN;
-  const ir_operand_def *def = operand_def(row, operand);
-  if (!def) return IR_DTYPE_UNKNOWN;
-  if (def->literal == IR_LITERAL_INDEX) return IR_I64;
-  if (def->constraint == IR_BOOL_TENSOR) return IR_BOOL;
-  if (def->literal == IR_LITERAL_DTYPE) {
-    int slot = ir_attr_index(row, "dtype");
-    const ir_attr *dtype = slot >= 0 && in->attrs ? in->attrs[slot] : NULL;
-    if (dtype && dtype->kind == IR_ATTR_TYPE) return ir_type_dtype(dtype->type);
-  }
-  for (size_t i = 0; i < in->operand_count; i++) {
-    const ir_type *type = in->operands[i] && i != operand ? in->operands[i]->type : NULL;
-    const ir_operand_def *other = operand_def(row, i);
-    if (!type || !other || other->constraint != def->constraint || other->literal != def->literal) continue;
-    if (ir_is_tensor(type) || ir_is_scalar(type)) return ir_type_dtype(type);
-  }
-  /* No operand of the same sort: any tensor that is not an index (full_like, dequantize). */
-  for (size_t i = 0; i < in->operand_count; i++) {
-    const ir_type *type = in->operands[i] && i != operand ? in->operands[i]->type : NULL;
-    const ir_operand_def *other = operand_def(row, i);
-    if (type && other && other->literal == IR_LITERAL_LIKE && ir_is_tensor(type)) return ir_type_dtype(type);
-  }
-  return IR_DTYPE_UNKNOWN;
-}
-
 /* What a constraint wants, in words; the tensor ones with the dtypes they take. */
 static const struct {
   const char *words;

@@ -41,9 +41,6 @@ const char *ir_infer_word(const ir_infer *in, const char *name);
 ir_dtype ir_infer_dtype(const ir_infer *in, const char *name);
 /* The name of an operand for messages: 'x', 'tensors[2]' (without the quotes). */
 const char *ir_infer_operand_name(const ir_infer *in, size_t operand);
-/* The dtype that a bare literal takes as operand OPERAND: by the signature of the callee in a call, by the row else.
- * Operands whose type is not known yet are NULL. IR_DTYPE_UNKNOWN: nothing says, so i64 or f32 by the spelling. */
-ir_dtype ir_infer_literal_dtype(const ir_infer *in, size_t operand);
 /* An axis attribute value counted from the end where negative, checked against RANK. */
 bool ir_infer_axis(ir_infer *in, int64_t axis, size_t rank, size_t *out);
 

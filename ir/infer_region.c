@@ -96,6 +96,8 @@ static bool is_condition(const ir_type *type) {
 }
 
 static bool check_condition(ir_infer *in, const ir_type *type) {
+  bool memory = ir_is_tensor(type) && in->func && in->func->item.kind == IR_ITEM_PRIM_FUNC;
+  if (memory) return ir_infer_fail(in, "condition has type %s, expected bool", ir_type_text(in->scratch, type));
   if (is_condition(type)) return true;
   return ir_infer_fail(in, "condition has type %s, expected bool or bool[]", ir_type_text(in->scratch, type));
 }
@@ -159,6 +161,7 @@ bool infer_loop(ir_infer *in) {
   bool counted = ir_infer_bool(in, "counted"), conditional = ir_infer_bool(in, "conditional");
   if (in->region_count != 1 || !in->regions[0]->arg_count) return ir_infer_fail(in, "no counter");
   const ir_region *body = in->regions[0];
+  if (body->args[0]->type != ir_type_scalar(in->context, IR_I64, 1)) return ir_infer_fail(in, "the counter is not an i64");
   const ir_op *yield = ir_region_terminator(body);
   size_t carried = body->arg_count - 1, extra = (size_t)counted + conditional;
   if (in->operand_count != carried + extra) {

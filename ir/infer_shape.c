@@ -33,11 +33,23 @@ static bool shape_attr(ir_infer *in, ir_view *view, size_t *wild) {
   return true;
 }
 
-/* What -1 stands for, so that COUNT elements fit. */
-static bool remaining(ir_infer *in, const ir_view *x, const ir_expr *count, const ir_view *shape, size_t wild, const ir_expr **extent) {
-  const ir_expr *rest = ir_infer_i64(in, 1);
+static bool same_extent(const ir_infer *in, const ir_expr *a, const ir_expr *b) {
+  return a && b && (a == b || ir_prove_equal(in->context, in->facts, a, b) == IR_PROVEN);
+}
+
+/* What -1 stands for, so that the elements fit: the quotient of the extents after those that stand on both sides are
+ * left out, so that [n, 8] as [n, 2, -1] has 4 whatever n is. */
+static bool remaining(ir_infer *in, const ir_view *x, const ir_view *shape, size_t wild, const ir_expr **extent) {
+  const ir_expr *rest = ir_infer_i64(in, 1), *count = x->ranked ? rest : NULL;
+  bool *used = ir_new_array(in->scratch, bool, x->rank);
   for (size_t i = 0; i < shape->rank; i++) {
-    if (i != wild) rest = ir_infer_mul(in, rest, shape->dims[i]);
+    size_t k = 0;
+    while (k < x->rank && (used[k] || !same_extent(in, x->dims[k], shape->dims[i]))) k++;
+    if (k < x->rank) used[k] = true;
+    if (i != wild && k == x->rank) rest = ir_infer_mul(in, rest, shape->dims[i]);
+  }
+  for (size_t k = 0; k < x->rank; k++) {
+    if (!used[k]) count = ir_infer_mul(in, count, x->dims[k]);
   }
   if (ir_dim_is(rest, 0)) return ir_infer_fail(in, "-1 stands for nothing definite beside an extent 0");
   *extent = NULL;
@@ -63,7 +75,7 @@ bool infer_reshape(ir_infer *in) {
   const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, shape.rank);
   if (shape.rank) memcpy(dims, shape.dims, shape.rank * sizeof *dims);
   if (wild != SIZE_MAX) {
-    if (!remaining(in, &x, count, &shape, wild, &dims[wild])) return false;
+    if (!remaining(in, &x, &shape, wild, &dims[wild])) return false;
     return ir_infer_ranked(in, x.dtype, shape.rank, dims);
   }
   bool clash = false;

@@ -22,8 +22,9 @@ int ir_expr_order(const ir_expr *a, const ir_expr *b) {
   int order = kind_order(a) - kind_order(b);
   if (order) return order;
   if (a->code == IR_S_SYMBOL) return strcmp(a->symbol->text, b->symbol->text);
-  if ((order = compare(a->code, b->code)) || (order = compare(a->arg, b->arg)) || (order = compare(a->dtype, b->dtype)) ||
-      (order = compare(a->lanes, b->lanes)) || (order = compare(a->count, b->count)) || (order = compare(a->bits, b->bits)))
+  if ((order = compare(a->code, b->code)) || (order = compare(a->arg, b->arg)) ||
+      (order = compare(a->dtype, b->dtype)) || (order = compare(a->lanes, b->lanes)) ||
+      (order = compare(a->count, b->count)) || (order = compare(a->bits, b->bits)))
     return order;
   for (size_t i = 0; i < a->count; i++) {
     if ((order = ir_expr_order(a->kids[i], b->kids[i]))) return order;
@@ -134,8 +135,10 @@ static const ir_linear *times_term(ir_arena *arena, const ir_linear *form, const
     for (uint32_t a = 0, b = 0; a + b < degree;) {
       bool first = b == by->degree || (a < term->degree && ir_expr_order(term->atoms[a], by->atoms[b]) <= 0);
       atoms[a + b] = first ? term->atoms[a] : by->atoms[b];
-      if (first) a++;
-      else b++;
+      if (first)
+        a++;
+      else
+        b++;
     }
     /* Insertion keeps the order, which multiplication by a term may change. */
     ir_term made = {.factor = factor, .degree = degree, .atoms = atoms};
@@ -163,8 +166,10 @@ static bool divide_term(ir_arena *arena, const ir_term *term, const ir_term *by,
   const ir_expr **atoms = ir_new_array(arena, const ir_expr *, (size_t)term->degree + 1);
   uint32_t degree = 0, removed = 0;
   for (uint32_t i = 0; i < term->degree; i++) {
-    if (removed < by->degree && term->atoms[i] == by->atoms[removed]) removed++;
-    else atoms[degree++] = term->atoms[i];
+    if (removed < by->degree && term->atoms[i] == by->atoms[removed])
+      removed++;
+    else
+      atoms[degree++] = term->atoms[i];
   }
   *out = (ir_term){.factor = term->factor / by->factor, .degree = degree, .atoms = atoms};
   return removed == by->degree;
@@ -181,8 +186,11 @@ bool ir_linear_divide(ir_arena *arena, const ir_linear *dividend, const ir_linea
     ir_linear head = *left;
     head.count = 1, head.constant = 0;
     if (divide_term(arena, &left->terms[0], &divisor->terms[0], &part)) {
-      ir_linear one = {.dtype = left->dtype, .lanes = left->lanes, .constant = part.degree ? 0 : part.factor,
-                       .count = part.degree ? 1 : 0, .terms = &part};
+      ir_linear one = {.dtype = left->dtype,
+                       .lanes = left->lanes,
+                       .constant = part.degree ? 0 : part.factor,
+                       .count = part.degree ? 1 : 0,
+                       .terms = &part};
       const ir_linear *product = times_term(arena, divisor, &part);
       if (!product || !(left = ir_linear_combine(arena, left, 1, product, -1))) return false;
       if (!(*quotient = ir_linear_combine(arena, *quotient, 1, ir_linear_copy(arena, &one), 1))) return false;
@@ -247,7 +255,9 @@ static const ir_expr *term_expr(const struct writing *w, const ir_term *term, in
   return factor == 1 ? product : ir_expr_binary(w->context, IR_S_MUL, product, number(w, factor));
 }
 
-static bool can_negate(const struct writing *w, int64_t value) { return value != INT64_MIN && fits(w->form->dtype, -value); }
+static bool can_negate(const struct writing *w, int64_t value) {
+  return value != INT64_MIN && fits(w->form->dtype, -value);
+}
 
 /* The first term of a sum that has no positive one. */
 static const ir_expr *negative_head(const struct writing *w, const ir_term *term) {
@@ -274,5 +284,6 @@ const ir_expr *ir_linear_expr(ir_context *context, const ir_linear *form) {
   }
   if (constant || !form->constant) return sum;
   bool minus = form->constant < 0 && can_negate(&w, form->constant);
-  return ir_expr_binary(context, minus ? IR_S_SUB : IR_S_ADD, sum, number(&w, minus ? -form->constant : form->constant));
+  return ir_expr_binary(context, minus ? IR_S_SUB : IR_S_ADD, sum,
+                        number(&w, minus ? -form->constant : form->constant));
 }

@@ -4,7 +4,8 @@
 
 #include "expr.h"
 
-/* A product of atoms times a factor. Atoms are expressions that are no sums or products themselves, in ir_expr_order. */
+/* A product of atoms times a factor. Atoms are expressions that are no sums or products themselves, in ir_expr_order.
+ */
 typedef struct ir_term {
   int64_t factor; /* not 0 */
   uint32_t degree;
@@ -13,7 +14,8 @@ typedef struct ir_term {
 
 /* A sum of terms (distinct, in the order of ir_term_order) and a constant: integer expressions in normal form. As
  * integer arithmetic wraps, such a form stands for the expression it came from whatever the values are; as a statement
- * about mathematical integers it may only be read where its span fits the dtype (ir_simplifier, ir/simplify_rules.h). */
+ * about mathematical integers it may only be read where its span fits the dtype (ir_simplifier, ir/simplify_rules.h).
+ */
 typedef struct ir_linear {
   ir_dtype dtype;
   uint16_t lanes;

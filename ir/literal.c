@@ -46,7 +46,8 @@ static bool is_numeric(ir_constraint constraint) {
          constraint == IR_INT_OR_BOOL_TENSOR;
 }
 
-ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count, const ir_type *const *types, size_t k) {
+ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count, const ir_type *const *types,
+                            size_t k) {
   bool calls = code == IR_CALL || code == IR_CALL_TIR || code == IR_CALL_TIR_INPLACE;
   if (calls) {
     bool is_func = callee && ir_is_func(callee);
@@ -59,18 +60,20 @@ ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count,
   if (code == IR_ASSERT) return IR_BOOL;
   const ir_op_def *row = &ir_op_defs[code];
   ir_constraint constraint = constraint_of(row, k);
-  if (constraint == IR_INTEGER_TENSOR || constraint == IR_SCALAR_VALUE) return IR_I64;
+  if (constraint == IR_SCALAR_VALUE) return IR_I64;
   if (constraint == IR_BOOL_TENSOR) return IR_BOOL;
-  if (!is_numeric(constraint)) return IR_DTYPE_UNKNOWN;
+  bool integers = constraint == IR_INTEGER_TENSOR;
+  if (!is_numeric(constraint) && !integers) return IR_DTYPE_UNKNOWN;
   for (size_t i = 0; i < count; i++) {
-    bool gives = types[i] && ir_is_tensor(types[i]) && is_numeric(constraint_of(row, i));
+    ir_constraint other = constraint_of(row, i);
+    bool gives = types[i] && ir_is_tensor(types[i]) && (integers ? other == constraint : is_numeric(other));
     if (gives) return ir_type_dtype(types[i]);
   }
-  return IR_DTYPE_UNKNOWN;
+  return integers ? IR_I64 : IR_DTYPE_UNKNOWN;
 }
 
-ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count, const ir_type *const *targets,
-                           size_t k) {
+ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count,
+                           const ir_type *const *targets, size_t k) {
   if (callee && callee->kind == IR_ITEM_REDUCER) {
     const ir_func *func = (const ir_func *)callee;
     size_t param = func->state_count + k;

@@ -68,23 +68,33 @@ static bool is_one_of(const char *choices, const ir_string *word) {
   return false;
 }
 
-static const ir_attr *conform_list(ir_context *context, ir_attr_want type, const ir_attr *attr) {
-  if (attr->kind != IR_ATTR_LIST) return NULL;
+static bool fits_list(ir_attr_want type, const ir_attr *item) {
+  bool is_int = item->kind == IR_ATTR_INT;
+  if (type == IR_A_INTS) return is_int;
+  if (type == IR_A_FLOATS) return item->kind == IR_ATTR_FLOAT;
+  if (type == IR_A_DIMS) return is_int || (item->kind == IR_ATTR_EXPR && item->expr->dtype == IR_I64 && !item->expr->has_args);
+  return type != IR_A_EXPRS || is_int || item->kind == IR_ATTR_EXPR;
+}
+
+static const ir_attr *as_floats(ir_context *context, const ir_attr *attr) {
   ir_arena scratch = {0};
   const ir_attr **items = ir_new_array(&scratch, const ir_attr *, attr->count);
-  bool fits = true;
-  for (size_t i = 0; i < attr->count && fits; i++) {
-    const ir_attr *item = items[i] = attr->items[i];
-    bool is_int = item->kind == IR_ATTR_INT;
-    if (type == IR_A_FLOATS && is_int) items[i] = ir_attr_float(context, (double)item->i);
-    if (type == IR_A_INTS) fits = is_int;
-    if (type == IR_A_FLOATS) fits = items[i]->kind == IR_ATTR_FLOAT;
-    if (type == IR_A_DIMS) fits = is_int || (item->kind == IR_ATTR_EXPR && item->expr->dtype == IR_I64 && !item->expr->has_args);
-    if (type == IR_A_EXPRS) fits = is_int || item->kind == IR_ATTR_EXPR;
+  for (size_t i = 0; i < attr->count; i++) {
+    const ir_attr *item = attr->items[i];
+    items[i] = item->kind == IR_ATTR_INT ? ir_attr_float(context, (double)item->i) : item;
   }
-  const ir_attr *result = fits ? ir_attr_list(context, attr->count, items) : NULL;
+  const ir_attr *result = ir_attr_list(context, attr->count, items);
   ir_arena_free(&scratch);
   return result;
+}
+
+static const ir_attr *conform_list(ir_context *context, ir_attr_want type, const ir_attr *attr) {
+  if (attr->kind != IR_ATTR_LIST) return NULL;
+  if (type == IR_A_FLOATS) attr = as_floats(context, attr);
+  for (size_t i = 0; i < attr->count; i++) {
+    if (!fits_list(type, attr->items[i])) return NULL;
+  }
+  return attr;
 }
 
 const ir_attr *ir_attr_conform(ir_context *context, const ir_attr_def *def, const ir_attr *attr, const char **expected) {

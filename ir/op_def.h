@@ -8,6 +8,7 @@
 
 /* The table of tensor operators and structural operations: ir/ops/all.def, one row each,
  *   OP(ID, "name", "documentation", IR(...), LOWER(...), GRAD(...), EXAMPLE(...))
+ * ID is the name in capitals, '.' as '_': NN_CONV2D.
  * IR(...) holds designated initialisers of ir_op_def (below) and is expanded by ir/op_def.c; LOWER by
  * passes/lower/lower.c; GRAD by the gradient pass; EXAMPLE(params, text, check) by the generated documentation and
  * tests: a parameter list, the operation (one or more statements), and the outside expression that checks it. */
@@ -36,18 +37,10 @@ typedef enum ir_constraint {
 
 typedef enum ir_multiplicity { IR_ONE, IR_OPTIONAL, IR_MANY } ir_multiplicity;
 
-/* The dtype of a bare literal as an operand: see ir_infer_literal_dtype. */
-typedef enum ir_literal {
-  IR_LITERAL_LIKE,  /* that of the first operand whose type is known */
-  IR_LITERAL_INDEX, /* i64 */
-  IR_LITERAL_DTYPE, /* the attribute `dtype`, where it is there */
-} ir_literal;
-
 typedef struct ir_operand_def {
   const char *name;
   ir_constraint constraint;
   ir_multiplicity multiplicity; /* OPTIONAL operands come after the ONEs, at most one MANY, last */
-  ir_literal literal;
   const char *doc;
 } ir_operand_def;
 

@@ -12,10 +12,10 @@ typedef struct ir_printer {
   ir_print_options options;
   const ir_func *func; /* whose values are numbered */
   ir_arena arena;
-  ir_map numbers;      /* unnamed value -> its number + 1 */
-  ir_map axes;         /* unnamed axis -> ir_string */
-  unsigned depth;      /* of regions */
-  struct {             /* where the last position was found: the next one is mostly behind it */
+  ir_map numbers; /* unnamed value -> its number + 1 */
+  ir_map axes;    /* unnamed axis -> ir_string */
+  unsigned depth; /* of regions */
+  struct {        /* where the last position was found: the next one is mostly behind it */
     const ir_source *source;
     uint32_t offset, line, line_start;
   } place;
@@ -50,6 +50,8 @@ void ir_printer_data(ir_printer *p, const ir_attr *attr, const ir_type *type);
 void ir_printer_with(ir_printer *p, const ir_attr *dict);
 void ir_printer_where(ir_printer *p, size_t count, const ir_expr *const *conditions);
 void ir_printer_region(ir_printer *p, const ir_region *region, unsigned indent);
+/* Whether OP prints without targets. */
+bool ir_printer_is_bare(const ir_op *op);
 void ir_printer_op(ir_printer *p, const ir_op *op, unsigned indent);
 void ir_printer_indent(ir_printer *p, unsigned indent);
 

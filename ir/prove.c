@@ -20,8 +20,10 @@ static bool left_beside(ir_simplifier *s, const ir_term *term, const ir_term *pa
   const ir_expr **atoms = ir_new_array(&s->arena, const ir_expr *, term->degree);
   beside->atoms = atoms;
   for (uint32_t i = found = 0; i < term->degree; i++) {
-    if (found < part->degree && term->atoms[i] == part->atoms[found]) found++;
-    else atoms[beside->degree++] = term->atoms[i];
+    if (found < part->degree && term->atoms[i] == part->atoms[found])
+      found++;
+    else
+      atoms[beside->degree++] = term->atoms[i];
   }
   for (uint32_t i = 0; i < beside->degree; i++) {
     if (ir_span_of(s, atoms[i]).least < 0) return false;
@@ -36,8 +38,8 @@ static bool has_negative_term(ir_simplifier *s, const ir_linear *form) {
   return false;
 }
 
-/* Whether FORM >= 0 follows from FACT >= 0 by way of FORM - k * FACT >= 0 with k >= 0, a number times atoms that are not
- * negative, where that removes a term: one that may be negative, while there is such a term. */
+/* Whether FORM >= 0 follows from FACT >= 0 by way of FORM - k * FACT >= 0 with k >= 0, a number times atoms that are
+ * not negative, where that removes a term: one that may be negative, while there is such a term. */
 static bool by_fact(ir_simplifier *s, const ir_linear *form, const ir_linear *fact, int depth) {
   bool negative = has_negative_term(s, form);
   for (uint32_t i = 0; i < form->count; i++) {
@@ -69,7 +71,8 @@ static bool by_difference(ir_simplifier *s, const ir_linear *form, const ir_line
 static bool by_quotient(ir_simplifier *s, const ir_linear *form, const ir_expr *atom, int depth) {
   const ir_linear *a = ir_exact_form_of(s, atom->kids[0]), *b = ir_exact_form_of(s, atom->kids[1]);
   if (ir_span_of(s, atom->kids[1]).least < 1) return false;
-  /* For b >= 1 and integers, form >= 0 where b * form + b - 1 >= 0: the quotient meets its dividend without rounding. */
+  /* For b >= 1 and integers, form >= 0 where b * form + b - 1 >= 0: the quotient meets its dividend without rounding.
+   */
   const ir_linear *scaled = depth > 1 ? ir_linear_product(&s->arena, form, b) : NULL;
   if (scaled) scaled = ir_linear_combine(&s->arena, scaled, 1, b, 1);
   if (scaled) scaled = ir_linear_add_const(&s->arena, scaled, -1);
@@ -90,7 +93,8 @@ static const ir_linear *with_atom(ir_simplifier *s, const ir_linear *form, uint3
   return rest ? ir_linear_combine(&s->arena, rest, 1, ir_exact_form_of(s, value), factor) : NULL;
 }
 
-static bool by_cases(ir_simplifier *s, const ir_linear *form, uint32_t term, const ir_expr *a, const ir_expr *b, int depth) {
+static bool by_cases(ir_simplifier *s, const ir_linear *form, uint32_t term, const ir_expr *a, const ir_expr *b,
+                     int depth) {
   const ir_linear *first = with_atom(s, form, term, a), *second = with_atom(s, form, term, b);
   return first && second && search(s, first, depth - 1) && search(s, second, depth - 1);
 }

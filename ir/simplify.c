@@ -6,18 +6,18 @@
 #include "ir/eval.h"
 
 static ir_rule *const rules[IR_S_COUNT] = {
-    [IR_S_CAST] = ir_rule_cast,           [IR_S_BITCAST] = ir_rule_bitcast,   [IR_S_BROADCAST] = ir_rule_broadcast,
-    [IR_S_OR] = ir_rule_and_or,           [IR_S_AND] = ir_rule_and_or,        [IR_S_NOT] = ir_rule_not,
-    [IR_S_EQ] = ir_rule_compare,          [IR_S_NE] = ir_rule_compare,        [IR_S_LT] = ir_rule_compare,
-    [IR_S_LE] = ir_rule_compare,          [IR_S_GT] = ir_rule_compare,        [IR_S_GE] = ir_rule_compare,
-    [IR_S_ADD] = ir_rule_linear,          [IR_S_SUB] = ir_rule_linear,        [IR_S_MUL] = ir_rule_linear,
-    [IR_S_NEG] = ir_rule_linear,          [IR_S_MAD] = ir_rule_linear,        [IR_S_DIV] = ir_rule_float,
-    [IR_S_TRUNCDIV] = ir_rule_truncdiv,   [IR_S_FLOORDIV] = ir_rule_floordiv, [IR_S_CEILDIV] = ir_rule_ceildiv,
-    [IR_S_TRUNCMOD] = ir_rule_truncmod,   [IR_S_FLOORMOD] = ir_rule_floormod, [IR_S_MIN] = ir_rule_minmax,
-    [IR_S_MAX] = ir_rule_minmax,          [IR_S_BCAST] = ir_rule_bcast,       [IR_S_SELECT] = ir_rule_select,
-    [IR_S_GUARD] = ir_rule_select,        [IR_S_SHL] = ir_rule_shift,         [IR_S_SHR] = ir_rule_shift,
-    [IR_S_BITAND] = ir_rule_bits,         [IR_S_BITOR] = ir_rule_bits,        [IR_S_BITXOR] = ir_rule_bits,
-    [IR_S_BITNOT] = ir_rule_bits,         [IR_S_ABS] = ir_rule_abs,           [IR_S_SIGN] = ir_rule_sign,
+    [IR_S_CAST] = ir_rule_cast,         [IR_S_BITCAST] = ir_rule_bitcast,   [IR_S_BROADCAST] = ir_rule_broadcast,
+    [IR_S_OR] = ir_rule_and_or,         [IR_S_AND] = ir_rule_and_or,        [IR_S_NOT] = ir_rule_not,
+    [IR_S_EQ] = ir_rule_compare,        [IR_S_NE] = ir_rule_compare,        [IR_S_LT] = ir_rule_compare,
+    [IR_S_LE] = ir_rule_compare,        [IR_S_GT] = ir_rule_compare,        [IR_S_GE] = ir_rule_compare,
+    [IR_S_ADD] = ir_rule_linear,        [IR_S_SUB] = ir_rule_linear,        [IR_S_MUL] = ir_rule_linear,
+    [IR_S_NEG] = ir_rule_linear,        [IR_S_MAD] = ir_rule_linear,        [IR_S_DIV] = ir_rule_float,
+    [IR_S_TRUNCDIV] = ir_rule_truncdiv, [IR_S_FLOORDIV] = ir_rule_floordiv, [IR_S_CEILDIV] = ir_rule_ceildiv,
+    [IR_S_TRUNCMOD] = ir_rule_truncmod, [IR_S_FLOORMOD] = ir_rule_floormod, [IR_S_MIN] = ir_rule_minmax,
+    [IR_S_MAX] = ir_rule_minmax,        [IR_S_BCAST] = ir_rule_bcast,       [IR_S_SELECT] = ir_rule_select,
+    [IR_S_GUARD] = ir_rule_select,      [IR_S_SHL] = ir_rule_shift,         [IR_S_SHR] = ir_rule_shift,
+    [IR_S_BITAND] = ir_rule_bits,       [IR_S_BITOR] = ir_rule_bits,        [IR_S_BITXOR] = ir_rule_bits,
+    [IR_S_BITNOT] = ir_rule_bits,       [IR_S_ABS] = ir_rule_abs,           [IR_S_SIGN] = ir_rule_sign,
 };
 
 const ir_expr *ir_number_like(ir_simplifier *s, const ir_expr *like, int64_t value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/simplify_int.c - rules for sums, products and divisions of integers. A rule that splits a dividend needs its form to
- * be exact: where the sum could wrap, floordiv(n + 8, 8) is not floordiv(n, 8) + 1. Needs ir/span.c, ir/prove.c. */
+/* ir/simplify_int.c - rules for sums, products and divisions of integers. A rule that splits a dividend needs its form
+ * to be exact: where the sum could wrap, floordiv(n + 8, 8) is not floordiv(n, 8) + 1. Needs ir/span.c, ir/prove.c. */
 #include "ir/simplify_rules.h"
 
 #include "base/checked.h"
@@ -28,7 +28,8 @@ static const ir_linear *replace_atom(ir_simplifier *s, const ir_linear *form, ui
     if (a != k) others[b++] = term->atoms[a];
   }
   ir_term beside = {.factor = factor, .degree = term->degree - 1, .atoms = others};
-  const ir_linear *by = beside.degree ? ir_linear_terms(&s->arena, form, 1, &beside, 0) : constant_like(s, form, factor);
+  const ir_linear *by =
+      beside.degree ? ir_linear_terms(&s->arena, form, 1, &beside, 0) : constant_like(s, form, factor);
   const ir_linear *product = ir_linear_product(&s->arena, by, value);
   const ir_linear *removed = ir_linear_terms(&s->arena, form, 1, term, 0);
   return sum_of(s, sum_of(s, form, 1, removed, -1), 1, product, 1);
@@ -43,7 +44,8 @@ static const ir_linear *recombined(ir_simplifier *s, const ir_linear *form, uint
   if (atom->code == IR_S_FLOORDIV && number && by > 1 && term->factor % by == 0) {
     ir_congruence c = ir_congruence_of(s, atom->kids[0]);
     if (c.modulus % by) return NULL;
-    const ir_linear *value = ir_linear_add_const(&s->arena, ir_form_of(s, atom->kids[0]), -ir_floormod_i64(c.residue, by));
+    const ir_linear *value =
+        ir_linear_add_const(&s->arena, ir_form_of(s, atom->kids[0]), -ir_floormod_i64(c.residue, by));
     return value ? replace_atom(s, form, i, k, term->factor / by, value) : NULL;
   }
   if (atom->code != IR_S_FLOORMOD || (!number && !ir_is_nonzero(s, atom->kids[1])) || (number && by <= 0)) return NULL;
@@ -116,7 +118,8 @@ static const ir_expr *quotient_by(ir_simplifier *s, const ir_linear *form, const
   return ir_make(s, IR_S_FLOORDIV, ir_make_form(s, form), ir_number_like(s, expr, by));
 }
 
-/* A form for floordiv(FORM, BY) that makes it a nested quotient: floordiv(floordiv(x, d) + k, c) = floordiv(x + k * d, c * d). */
+/* A form for floordiv(FORM, BY) that makes it a nested quotient: floordiv(floordiv(x, d) + k, c) = floordiv(x + k * d,
+ * c * d). */
 static const ir_expr *unnested(ir_simplifier *s, const ir_expr *expr, const ir_linear *form, int64_t by) {
   if (form->count != 1 || form->terms[0].factor != 1 || form->terms[0].degree != 1) return NULL;
   const ir_expr *inner = form->terms[0].atoms[0];
@@ -199,7 +202,7 @@ static const ir_linear *remainder_form(ir_simplifier *s, const ir_linear *form, 
     }
     rest = sum_of(s, rest, 1, part, 1);
   }
-  return rest ? ir_linear_add_const(&s->arena, rest, ir_floormod_i64(rest->constant, by) - rest->constant) : NULL;
+  return rest ? ir_linear_terms(&s->arena, rest, rest->count, rest->terms, ir_floormod_i64(rest->constant, by)) : NULL;
 }
 
 static const ir_expr *floormod_by_number(ir_simplifier *s, const ir_expr *expr, int64_t by) {
@@ -208,14 +211,16 @@ static const ir_expr *floormod_by_number(ir_simplifier *s, const ir_expr *expr, 
   if (!rest || !ir_form_is_exact(s, rest)) rest = form;
   if (ir_linear_is_const(rest)) return ir_number_like(s, expr, ir_floormod_i64(rest->constant, by));
   int64_t quotient, drop;
-  if (same_quotient(s, rest, by, &quotient) && ir_mul_i64(quotient, by, &drop)) {
+  if (same_quotient(s, rest, by, &quotient) && ir_mul_i64(quotient, by, &drop) && drop != INT64_MIN) {
     const ir_linear *value = ir_linear_add_const(&s->arena, rest, -drop);
     if (value) return ir_make_form(s, value);
   }
   int64_t gcd = ir_gcd_i64(ir_linear_gcd(rest), by);
   if (gcd > 1) {
-    const ir_expr *inner = ir_make(s, IR_S_FLOORMOD, ir_make_form(s, divided(s, rest, gcd)), ir_number_like(s, expr, by / gcd));
-    const ir_linear *value = sum_of(s, ir_form_of(s, inner), gcd, constant_like(s, form, ir_floormod_i64(rest->constant, gcd)), 1);
+    const ir_expr *inner =
+        ir_make(s, IR_S_FLOORMOD, ir_make_form(s, divided(s, rest, gcd)), ir_number_like(s, expr, by / gcd));
+    const ir_linear *value =
+        sum_of(s, ir_form_of(s, inner), gcd, constant_like(s, form, ir_floormod_i64(rest->constant, gcd)), 1);
     return value && ir_linear_fits_dtype(value) ? ir_make_form(s, value) : expr;
   }
   ir_congruence c = ir_congruence_of_form(s, rest);

@@ -83,8 +83,10 @@ const ir_expr *ir_rule_bcast(ir_simplifier *s, const ir_expr *expr) {
     }
   }
   for (size_t i = 0; i < list.count && list.count > 1; i++) {
-    if (is_one(s, list.at[i])) drop(&list, i--);
-    else if (is_not_one(s, list.at[i])) list.count = i + 1;
+    if (is_one(s, list.at[i]))
+      drop(&list, i--);
+    else if (is_not_one(s, list.at[i]))
+      list.count = i + 1;
   }
   return chain(s, IR_S_BCAST, &list);
 }
@@ -141,13 +143,14 @@ static const ir_term *leading(const ir_linear *form) {
   return &form->terms[0];
 }
 
-/* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on the
- * right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
+/* FORM code 0 as a comparison of two sides: the leading term on the left, with a positive factor, and the constant on
+ * the right. NULL where a side might wrap, unless EXACT is not needed (equality wraps alike on both sides). */
 static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_linear *form, bool exact) {
-  if (!form->count || has_extreme_factor(form)) return NULL;
+  if (!form->count) return NULL;
   const ir_linear *zero = ir_linear_const(&s->arena, form->dtype, form->lanes, 0);
   bool flip = leading(form)->factor < 0;
   if (flip && !(form = ir_linear_combine(&s->arena, form, -1, zero, 1))) return NULL;
+  if (has_extreme_factor(form)) return NULL;
   static const uint16_t flipped[] = {IR_S_GT, IR_S_GE, IR_S_LT, IR_S_LE};
   bool equality = code == IR_S_EQ || code == IR_S_NE;
   if (flip && !equality) code = (ir_scalar_code)flipped[code - IR_S_LT];
@@ -172,7 +175,8 @@ static const ir_expr *as_sides(ir_simplifier *s, ir_scalar_code code, const ir_l
   }
   if (!ir_linear_fits_dtype(left_side) || !ir_linear_fits_dtype(right_side)) return NULL;
   if (exact && !(ir_form_is_exact(s, left_side) && ir_form_is_exact(s, right_side))) return NULL;
-  return ir_expr_binary(s->context, code, ir_linear_expr(s->context, left_side), ir_linear_expr(s->context, right_side));
+  return ir_expr_binary(s->context, code, ir_linear_expr(s->context, left_side),
+                        ir_linear_expr(s->context, right_side));
 }
 
 static const ir_expr *compare_integers(ir_simplifier *s, const ir_expr *expr) {
@@ -217,8 +221,33 @@ const ir_expr *ir_rule_compare(ir_simplifier *s, const ir_expr *expr) {
   return ir_is_integer(dtype) ? compare_integers(s, expr) : expr;
 }
 
-static bool are_opposite(ir_simplifier *s, const ir_expr *a, const ir_expr *b) {
-  return a->code != IR_S_CONST && ir_make_unary(s, IR_S_NOT, a) == b;
+/* The form that is not negative exactly where CONDITION, a comparison of integers, holds; NULL for other conditions. */
+static const ir_linear *condition_form(ir_simplifier *s, const ir_expr *condition, bool negated) {
+  ir_scalar_code code = (ir_scalar_code)condition->code;
+  if (code < IR_S_LT || code > IR_S_GE || !ir_is_integer((ir_dtype)condition->kids[0]->dtype)) return NULL;
+  if (negated) code = opposite(code);
+  bool less = code == IR_S_LT || code == IR_S_LE, strict = code == IR_S_LT || code == IR_S_GT;
+  const ir_expr *a = condition->kids[0], *b = condition->kids[1];
+  return ir_form_difference(s, less ? b : a, less ? a : b, strict ? -1 : 0);
+}
+
+/* x * A + B is never negative, or always, by its span. */
+static bool combination_is(ir_simplifier *s, const ir_linear *a, int64_t x, const ir_linear *b, bool negative) {
+  const ir_linear *sum = a && b && a->dtype == b->dtype ? ir_linear_combine(&s->arena, a, x, b, 1) : NULL;
+  if (!sum) return false;
+  ir_span span = ir_span_of_form(s, sum);
+  return negative ? span.most < 0 : span.least >= 0;
+}
+
+/* A holds only where B does: n < 4 and n < 8. */
+static bool implies(ir_simplifier *s, const ir_expr *a, const ir_expr *b) {
+  return a == b || combination_is(s, condition_form(s, a, false), -1, condition_form(s, b, false), false);
+}
+
+/* A and B never hold together (or, NEGATED, never fail together). */
+static bool exclude(ir_simplifier *s, const ir_expr *a, const ir_expr *b, bool negated) {
+  if (a->code != IR_S_CONST && ir_make_unary(s, IR_S_NOT, a) == b) return true;
+  return combination_is(s, condition_form(s, a, negated), 1, condition_form(s, b, negated), true);
 }
 
 const ir_expr *ir_rule_and_or(ir_simplifier *s, const ir_expr *expr) {
@@ -227,14 +256,18 @@ const ir_expr *ir_rule_and_or(ir_simplifier *s, const ir_expr *expr) {
   struct list list = {0};
   if (!collect(&list, code, expr)) return expr;
   for (size_t i = 0; i < list.count; i++) {
-    if (list.at[i]->code == IR_S_CONST) {
-      if ((list.at[i]->bits != 0) == deciding) return ir_truth_like(s, expr, deciding);
-      drop(&list, i--);
-      continue;
-    }
-    for (size_t k = i + 1; k < list.count; k++) {
-      if (are_opposite(s, list.at[i], list.at[k])) return ir_truth_like(s, expr, deciding);
-      if (list.at[k] == list.at[i]) drop(&list, k--);
+    if (list.at[i]->code != IR_S_CONST) continue;
+    if ((list.at[i]->bits != 0) == deciding) return ir_truth_like(s, expr, deciding);
+    drop(&list, i--);
+  }
+  for (size_t i = 0; i < list.count; i++) {
+    for (size_t k = 0; k < list.count; k++) {
+      if (i == k) continue;
+      const ir_expr *a = list.at[i], *b = list.at[k];
+      if (i < k && exclude(s, a, b, deciding)) return ir_truth_like(s, expr, deciding);
+      if (!(deciding ? implies(s, b, a) : implies(s, a, b))) continue;
+      drop(&list, k--);
+      if (k + 1 < i) i--;
     }
   }
   return list.count ? chain(s, code, &list) : ir_truth_like(s, expr, !deciding);
@@ -262,8 +295,7 @@ const ir_expr *ir_rule_select(ir_simplifier *s, const ir_expr *expr) {
   if (condition->code == IR_S_NOT) return ir_expr_ternary(s->context, IR_S_SELECT, condition->kids[0], b, a);
   if (expr->dtype != IR_BOOL) return expr;
   if (a->code == IR_S_CONST)
-    return a->bits ? ir_make(s, IR_S_OR, condition, b)
-                   : ir_make(s, IR_S_AND, ir_make_unary(s, IR_S_NOT, condition), b);
+    return a->bits ? ir_make(s, IR_S_OR, condition, b) : ir_make(s, IR_S_AND, ir_make_unary(s, IR_S_NOT, condition), b);
   if (b->code == IR_S_CONST)
     return b->bits ? ir_make(s, IR_S_OR, ir_make_unary(s, IR_S_NOT, condition), a) : ir_make(s, IR_S_AND, condition, a);
   return expr;

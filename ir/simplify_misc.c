@@ -28,7 +28,8 @@ const ir_expr *ir_rule_cast(ir_simplifier *s, const ir_expr *expr) {
   ir_dtype from = (ir_dtype)inner->dtype, middle = (ir_dtype)kid->dtype;
   bool kept = includes(middle, from);
   /* From an integer by way of a float: the last step saturates, while the direct way would wrap. */
-  if (ir_is_float(middle) && !ir_is_float(from) && !ir_is_float(dtype) && dtype != IR_BOOL && !includes(dtype, from)) kept = false;
+  if (ir_is_float(middle) && !ir_is_float(from) && !ir_is_float(dtype) && dtype != IR_BOOL && !includes(dtype, from))
+    kept = false;
   if (!kept && ir_is_integer(from) && ir_is_integer(middle))
     kept = ir_span_within(ir_span_of(s, inner), ir_dtype_span(middle)) || /* wraps twice to the same */
            (ir_is_integer(dtype) && ir_dtypes[dtype].bits <= ir_dtypes[middle].bits);
@@ -41,8 +42,9 @@ const ir_expr *ir_rule_bitcast(ir_simplifier *s, const ir_expr *expr) {
   if (kid->dtype == expr->dtype && kid->lanes == expr->lanes) return kid;
   if (kid->code != IR_S_BITCAST || kid->kids[0]->lanes != expr->lanes) return expr;
   const ir_expr *inner = kid->kids[0];
-  return inner->dtype == expr->dtype ? inner
-                                     : ir_expr_convert(s->context, IR_S_BITCAST, inner, (ir_dtype)expr->dtype, expr->lanes);
+  return inner->dtype == expr->dtype
+             ? inner
+             : ir_expr_convert(s->context, IR_S_BITCAST, inner, (ir_dtype)expr->dtype, expr->lanes);
 }
 
 const ir_expr *ir_rule_broadcast(ir_simplifier *s, const ir_expr *expr) {
@@ -74,9 +76,9 @@ const ir_expr *ir_rule_bits(ir_simplifier *s, const ir_expr *expr) {
     b = a, a = first;
   }
   bool xor = expr->code == IR_S_BITXOR, and = expr->code == IR_S_BITAND;
-  if (a == b) return xor ? ir_expr_const(s->context, (ir_dtype)expr->dtype, expr->lanes, 0) : a;
-  if (is_bits(b, 0)) return and ? b : a;
-  if (is_all_ones(b)) return xor ? ir_make_unary(s, IR_S_BITNOT, a) : and ? a : b;
+  if (a == b) return xor? ir_expr_const(s->context, (ir_dtype)expr->dtype, expr->lanes, 0) : a;
+  if (is_bits(b, 0)) return and? b : a;
+  if (is_all_ones(b)) return xor? ir_make_unary(s, IR_S_BITNOT, a) : and? a : b;
   return ir_expr_binary(s->context, (ir_scalar_code)expr->code, a, b);
 }
 
@@ -105,9 +107,11 @@ static const ir_expr *exact_reciprocal(ir_simplifier *s, const ir_expr *expr) {
   ir_dtype dtype = (ir_dtype)expr->dtype;
   if (expr->code != IR_S_CONST || (dtype != IR_F32 && dtype != IR_F64)) return NULL;
   uint64_t fraction = dtype == IR_F32 ? (UINT64_C(1) << 23) - 1 : (UINT64_C(1) << 52) - 1;
-  uint64_t exponent = dtype == IR_F32 ? 254 : 2046, of = (expr->bits & ~fraction) >> (dtype == IR_F32 ? 23 : 52) & (exponent + 1);
+  uint64_t exponent = dtype == IR_F32 ? 254 : 2046,
+           of = (expr->bits & ~fraction) >> (dtype == IR_F32 ? 23 : 52) & (exponent + 1);
   if ((expr->bits & fraction) || !of || of >= exponent) return NULL;
-  return ir_expr_const(s->context, dtype, expr->lanes, ir_float_to_bits(dtype, 1 / ir_float_from_bits(dtype, expr->bits)));
+  return ir_expr_const(s->context, dtype, expr->lanes,
+                       ir_float_to_bits(dtype, 1 / ir_float_from_bits(dtype, expr->bits)));
 }
 
 const ir_expr *ir_rule_float(ir_simplifier *s, const ir_expr *expr) {

@@ -258,7 +258,9 @@ static ir_congruence congruence_of_node(ir_simplifier *s, const ir_expr *expr) {
   case IR_S_GUARD: return congruence_join(ir_congruence_of(s, expr->kids[1]), ir_congruence_of(s, expr->kids[2]));
   case IR_S_CAST:
     if (ir_is_float((ir_dtype)expr->kids[0]->dtype) || expr->dtype == IR_BOOL) return anything;
-    return ir_span_within(ir_span_of(s, expr->kids[0]), ir_dtype_span((ir_dtype)expr->dtype)) ? ir_congruence_of(s, expr->kids[0]) : anything;
+    return ir_span_within(ir_span_of(s, expr->kids[0]), ir_dtype_span((ir_dtype)expr->dtype))
+               ? ir_congruence_of(s, expr->kids[0])
+               : anything;
   default: return anything;
   }
 }
@@ -279,7 +281,8 @@ ir_congruence ir_congruence_of(ir_simplifier *s, const ir_expr *expr) {
 
 ir_congruence ir_congruence_of_term(ir_simplifier *s, const ir_term *term) {
   ir_congruence product = congruence(0, term->factor);
-  for (uint32_t i = 0; i < term->degree; i++) product = congruence_product(product, ir_congruence_of(s, term->atoms[i]));
+  for (uint32_t i = 0; i < term->degree; i++)
+    product = congruence_product(product, ir_congruence_of(s, term->atoms[i]));
   return product;
 }
 

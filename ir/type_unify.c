@@ -38,7 +38,7 @@ static bool unify_dim(struct unify *u, size_t axis, const ir_expr *param, const 
   if (!expected || ir_prove_equal(u->context, u->facts, expected, argument) != IR_REFUTED) return true;
   ir_arena *arena = u->binding->arena;
   if (!u->why) return false;
-  const char *found = expr_text(arena, argument), *wanted = expr_text(arena, expected);
+  const char *found = expr_text(arena, argument), *wanted = expr_text(arena, ir_simplify(u->context, u->facts, expected));
   if (expected == param) return conflict(u, ir_arena_printf(arena, "extent %zu is %s, expected %s", axis, found, wanted));
   return conflict(u, ir_arena_printf(arena, "extent %zu is %s, expected '%s' = %s", axis, found, expr_text(arena, param), wanted));
 }

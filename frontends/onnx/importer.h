@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the handlers of ONNX operators work with. */
+#ifndef RILL_FRONTENDS_ONNX_IMPORTER_H
+#define RILL_FRONTENDS_ONNX_IMPORTER_H
+
+#include "base/file.h"
+#include "base/vec.h"
+#include "frontends/onnx/onnx.h"
+#include "frontends/onnx/wire.h"
+#include "ir/infer.h"
+
+#include "onnx.pb-c.h"
+
+/* An integer tensor of rank 0 or 1 whose elements are known as expressions: constants and extents. Shape arithmetic
+ * works on these, so that it ends up in types instead of in tensors. */
+typedef struct ir_onnx_known {
+  ir_dtype dtype;
+  int rank;
+  size_t count;
+  const ir_expr **elements; /* i64 expressions, whatever the dtype */
+} ir_onnx_known;
+
+/* A value of the ONNX graph: a tensor, elements that are known, or both. The tensor is made when something needs it. */
+typedef struct ir_onnx_value {
+  const char *name;
+  ir_value *tensor;
+  ir_onnx_known *known;
+  const Onnx__TensorProto *literal; /* not made yet */
+} ir_onnx_value;
+
+typedef struct ir_onnx_importer {
+  ir_context *context;
+  ir_diags *diags;
+  ir_arena arena;
+  const char *path;
+  ir_onnx_wire wire;
+  ir_module *module;
+  ir_func *func;
+  ir_builder b;
+  int64_t opset;
+  ir_map values; /* interned name -> ir_onnx_value */
+  ir_vec(const ir_expr *) where;
+  ir_map symbols;    /* interned model name -> symbol expression */
+  ir_map identifiers; /* interned identifier -> taken */
+  ir_vec(const ir_attr *) symbol_names; /* identifier, old name, ... */
+} ir_onnx_importer;
+
+/* One node at work. */
+typedef struct ir_onnx_node {
+  ir_onnx_importer *im;
+  const Onnx__NodeProto *proto;
+  const struct ir_onnx_row *row;
+  bool *used; /* attributes that have been looked at */
+} ir_onnx_node;
+
+/* A row of onnx.def: an operator from one opset to another. */
+typedef struct ir_onnx_row {
+  const char *name;
+  int first, last; /* opsets, both included */
+  bool (*import)(ir_onnx_node *n);
+  ir_opcode code;    /* for handlers that serve several operators */
+  ir_opcode variant; /* likewise: the operator for a second case */
+} ir_onnx_row;
+
+/* The row for NAME at OPSET; NULL where there is none. Any row of that name, where OPSET is 0. */
+const ir_onnx_row *ir_onnx_find_row(const char *name, int64_t opset);
+
+/* Reports at the node and returns false. */
+bool ir_onnx_fail(ir_onnx_node *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- attributes: each getter marks the attribute as used; what is left over at the end is an error --- */
+const Onnx__AttributeProto *ir_onnx_attr(ir_onnx_node *n, const char *name, Onnx__AttributeProto__AttributeType type);
+bool ir_onnx_has(const ir_onnx_node *n, const char *name);
+int64_t ir_onnx_int(ir_onnx_node *n, const char *name, int64_t dflt);
+/* f32 attributes come as the shortest decimal that reads back as that f32. */
+double ir_onnx_float(ir_onnx_node *n, const char *name, double dflt);
+const char *ir_onnx_string(ir_onnx_node *n, const char *name, const char *dflt);
+/* NULL and *count 0 where it is absent. */
+const int64_t *ir_onnx_ints(ir_onnx_node *n, const char *name, size_t *count);
+/* Looks at an attribute that means nothing here (momentum of inference). */
+void ir_onnx_ignore(ir_onnx_node *n, const char *name);
+double ir_onnx_shortest(float value);
+
+/* --- inputs and outputs --- */
+/* Input I is there: neither left out nor named "". */
+bool ir_onnx_present(const ir_onnx_node *n, size_t i);
+/* Input I as a tensor; NULL after a report where it is missing. */
+ir_value *ir_onnx_in(ir_onnx_node *n, size_t i);
+/* Input I as known elements, NULL where they are not known (no report). */
+const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i);
+/* Input I as constant integers; reports what is not constant. */
+bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count);
+/* Input I as one constant number. */
+bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *value);
+/* Sets output I. A NULL tensor is an error that has been reported: false. */
+bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
+bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);
+/* Output I is wanted. */
+bool ir_onnx_wants(const ir_onnx_node *n, size_t i);
+
+ir_onnx_known *ir_onnx_known_new(ir_onnx_importer *im, ir_dtype dtype, int rank, size_t count);
+
+/* The rank of a tensor; -1 after a report where it is unknown. */
+int ir_onnx_rank(ir_onnx_node *n, const ir_value *tensor);
+/* AXIS in [0, RANK); -1 after a report. */
+int ir_onnx_axis(ir_onnx_node *n, int64_t axis, int rank);
+/* Extent I of a tensor; NULL where it is `?`. */
+static inline const ir_expr *ir_onnx_dim(const ir_value *tensor, size_t i) { return ir_type_dim(tensor->type, i); }
+/* The product of extents [from, to). NULL where one is `?`. */
+const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, size_t from, size_t to);
+ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims);
+
+/* --- tensors (tensor.c) --- */
+/* The element type of a TensorProto or TypeProto; IR_DTYPE_UNKNOWN for those that Rill lacks. */
+ir_dtype ir_onnx_dtype(int32_t type);
+/* Elements of a TensorProto: row-major, little-endian, maybe not aligned; checked against its extents. Reports. */
+bool ir_onnx_tensor_data(ir_onnx_importer *im, const Onnx__TensorProto *tensor, ir_data *data, const ir_type **type);
+/* The tensor as a constant operation. */
+ir_value *ir_onnx_constant(ir_onnx_importer *im, const Onnx__TensorProto *tensor, const char *name);
+/* Its elements, where it holds at most 64 integers on at most one axis. */
+ir_onnx_known *ir_onnx_known_of(ir_onnx_importer *im, const Onnx__TensorProto *tensor);
+/* Known elements as a tensor. */
+ir_value *ir_onnx_materialize(ir_onnx_importer *im, const ir_onnx_known *known);
+
+#define ONNX(name, first, last, handler, ...) bool handler(ir_onnx_node *n);
+#include "frontends/onnx/onnx.def"
+#undef ONNX
+
+#endif

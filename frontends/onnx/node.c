@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontends/onnx/node.c - attributes, inputs and outputs of a node. Needs the builder. */
+#include "frontends/onnx/importer.h"
+
+#include <stdlib.h>
+
+bool ir_onnx_fail(ir_onnx_node *n, const char *format, ...) {
+  ir_text text = {0};
+  va_list args;
+  va_start(args, format);
+  ir_text_vprintf(&text, format, args);
+  va_end(args);
+  ir_error(n->im->diags, (ir_range){0, 0}, "%s: %s", n->proto->op_type, text.at);
+  ir_text_free(&text);
+  return false;
+}
+
+/* --- attributes --- */
+static int find_attr(const ir_onnx_node *n, const char *name) {
+  for (size_t i = 0; i < n->proto->n_attribute; i++) {
+    if (!strcmp(n->proto->attribute[i]->name, name)) return (int)i;
+  }
+  return -1;
+}
+
+bool ir_onnx_has(const ir_onnx_node *n, const char *name) { return find_attr(n, name) >= 0; }
+
+void ir_onnx_ignore(ir_onnx_node *n, const char *name) {
+  int i = find_attr(n, name);
+  if (i >= 0) n->used[i] = true;
+}
+
+const Onnx__AttributeProto *ir_onnx_attr(ir_onnx_node *n, const char *name, Onnx__AttributeProto__AttributeType type) {
+  int i = find_attr(n, name);
+  if (i < 0) return NULL;
+  n->used[i] = true;
+  const Onnx__AttributeProto *attr = n->proto->attribute[i];
+  /* Models of IR version 1 do not write the type. */
+  if (!attr->has_type || attr->type == type || attr->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED) return attr;
+  ir_onnx_fail(n, "attribute '%s' has type %d, expected %d", name, (int)attr->type, (int)type);
+  return NULL;
+}
+
+int64_t ir_onnx_int(ir_onnx_node *n, const char *name, int64_t dflt) {
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+  return attr ? attr->i : dflt;
+}
+
+double ir_onnx_shortest(float value) {
+  char text[40];
+  for (int digits = 1; digits <= 9; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, (double)value);
+    if (strtof(text, NULL) == value) return strtod(text, NULL);
+  }
+  return (double)value;
+}
+
+double ir_onnx_float(ir_onnx_node *n, const char *name, double dflt) {
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+  return attr ? ir_onnx_shortest(attr->f) : dflt;
+}
+
+const char *ir_onnx_string(ir_onnx_node *n, const char *name, const char *dflt) {
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+  return attr ? ir_arena_copy(&n->im->arena, attr->s.data, attr->s.len) : dflt;
+}
+
+const int64_t *ir_onnx_ints(ir_onnx_node *n, const char *name, size_t *count) {
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+  static const int64_t none[1];
+  *count = attr ? attr->n_ints : 0;
+  return attr ? (attr->n_ints ? attr->ints : none) : NULL;
+}
+
+/* --- inputs and outputs --- */
+bool ir_onnx_present(const ir_onnx_node *n, size_t i) { return i < n->proto->n_input && *n->proto->input[i]; }
+bool ir_onnx_wants(const ir_onnx_node *n, size_t i) { return i < n->proto->n_output && *n->proto->output[i]; }
+
+static ir_onnx_value *find_value(ir_onnx_node *n, size_t i) {
+  if (!ir_onnx_present(n, i)) {
+    ir_onnx_fail(n, "input %zu is missing", i);
+    return NULL;
+  }
+  const char *name = n->proto->input[i];
+  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(name)));
+  if (!value) ir_onnx_fail(n, "input '%s' is not defined before its use", name);
+  return value;
+}
+
+ir_value *ir_onnx_in(ir_onnx_node *n, size_t i) {
+  ir_onnx_value *value = find_value(n, i);
+  if (!value) return NULL;
+  if (!value->tensor && value->literal) value->tensor = ir_onnx_constant(n->im, value->literal, value->name);
+  if (!value->tensor && value->known) value->tensor = ir_onnx_materialize(n->im, value->known);
+  return value->tensor;
+}
+
+const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i) {
+  if (!ir_onnx_present(n, i)) return NULL;
+  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->input[i])));
+  if (value && !value->known && value->literal) value->known = ir_onnx_known_of(n->im, value->literal);
+  return value ? value->known : NULL;
+}
+
+bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, i);
+  if (!known) {
+    if (!find_value(n, i)) return false;
+    return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", n->proto->input[i]);
+  }
+  int64_t *constants = ir_new_array(&n->im->arena, int64_t, known->count + 1);
+  for (size_t k = 0; k < known->count; k++) {
+    if (!ir_expr_is_int(known->elements[k], &constants[k])) {
+      return ir_onnx_fail(n, "not implemented: input '%s' with a symbolic element", n->proto->input[i]);
+    }
+  }
+  *values = constants;
+  *count = known->count;
+  return true;
+}
+
+bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *number) {
+  ir_onnx_value *value = find_value(n, i);
+  ir_data data;
+  const ir_type *type;
+  if (!value) return false;
+  if (!value->literal) return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
+  if (!ir_onnx_tensor_data(n->im, value->literal, &data, &type)) return false;
+  uint64_t bits = 0;
+  size_t width = ir_dtypes[data.dtype].bits / 8;
+  if (!width || data.size != width) return ir_onnx_fail(n, "input '%s' should be one number", value->name);
+  memcpy(&bits, data.bytes, width);
+  *number = data.dtype == IR_F32 ? ir_onnx_shortest((float)ir_float_from_bits(IR_F32, bits))
+            : ir_is_float(data.dtype) ? ir_float_from_bits(data.dtype, bits)
+                                      : (double)ir_int_from_bits(data.dtype, bits);
+  return true;
+}
+
+static ir_onnx_value *define(ir_onnx_node *n, size_t i) {
+  if (!ir_onnx_wants(n, i)) return ir_new(&n->im->arena, ir_onnx_value);
+  const ir_string *name = ir_intern(n->im->context, ir_slice_of(n->proto->output[i]));
+  void **slot = ir_map_slot(&n->im->arena, &n->im->values, name);
+  if (*slot) {
+    ir_onnx_fail(n, "output '%s' is defined twice", name->text);
+    return NULL;
+  }
+  ir_onnx_value *value = *slot = ir_new(&n->im->arena, ir_onnx_value);
+  value->name = name->text;
+  return value;
+}
+
+bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor) {
+  ir_onnx_value *value = tensor ? define(n, i) : NULL;
+  if (!value) return false;
+  value->tensor = tensor;
+  const ir_op *def = ir_value_op(tensor);
+  if (value->name && def && !tensor->name && !(def->flags & IR_OP_INLINE)) tensor->name = ir_intern(n->im->context, ir_slice_of(value->name));
+  return true;
+}
+
+bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known) {
+  ir_onnx_value *value = define(n, i);
+  if (!value) return false;
+  value->known = known;
+  return true;
+}
+
+ir_onnx_known *ir_onnx_known_new(ir_onnx_importer *im, ir_dtype dtype, int rank, size_t count) {
+  ir_onnx_known *known = ir_new(&im->arena, ir_onnx_known);
+  *known = (ir_onnx_known){dtype, rank, count, ir_new_array(&im->arena, const ir_expr *, count + 1)};
+  return known;
+}
+
+int ir_onnx_rank(ir_onnx_node *n, const ir_value *tensor) {
+  if (!tensor) return -1;
+  if (ir_is_tensor(tensor->type) && tensor->type->ranked) return (int)tensor->type->count;
+  ir_onnx_fail(n, "needs an operand of known rank");
+  return -1;
+}
+
+int ir_onnx_axis(ir_onnx_node *n, int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return (int)(axis < 0 ? axis + rank : axis);
+  ir_onnx_fail(n, "axis %lld of a tensor of rank %d", (long long)axis, rank);
+  return -1;
+}
+
+const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, size_t from, size_t to) {
+  const ir_expr *product = ir_expr_i64(n->im->context, 1);
+  for (size_t i = from; i < to; i++) {
+    if (!ir_onnx_dim(tensor, i)) return NULL;
+    product = ir_dim_mul(n->im->context, NULL, product, ir_onnx_dim(tensor, i));
+  }
+  return product;
+}
+
+ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims) {
+  for (size_t i = 0; i < rank; i++) {
+    if (!dims[i]) {
+      ir_onnx_fail(n, "needs known extents");
+      return NULL;
+    }
+  }
+  return ir_build1(&n->im->b, IR_RESHAPE, IR_OPERANDS(x), IR_SET({"shape", ir_attr_dims(n->im->context, rank, dims)}));
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/* runtime/interp/interp.c - making and freeing interpreters. */
+#include "runtime/interp/graph.h"
+
+ir_interp *ir_interp_new(ir_module *module, const ir_interp_options *options) {
+  ir_interp *interp = ir_heap_alloc(sizeof *interp);
+  *interp = (ir_interp){.module = module, .context = module->context, .kernels = ir_kernels_get()};
+  interp->options = options ? *options : (ir_interp_options){.checked = true};
+  interp->meter = ir_meter_new(interp->options.max_bytes);
+  return interp;
+}
+
+static void free_plans(ir_map *map) {
+  for (size_t i = 0; i < map->capacity; i++) {
+    ir_plan *plan = map->entries[i].value;
+    while (plan) {
+      ir_plan *next = plan->next;
+      ir_plan_free(plan);
+      plan = next;
+    }
+  }
+}
+
+void ir_interp_free(ir_interp *interp) {
+  if (!interp) return;
+  free_plans(&interp->prims);
+  free_plans(&interp->ops);
+  ir_operators_free(interp);
+  ir_meter_release(interp->meter);
+  ir_arena_free(&interp->arena);
+  ir_heap_free(interp);
+}
+
+bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) {
+  if (interp->options.quiet) return false;
+  va_list args;
+  va_start(args, format);
+  ir_text text = {0};
+  ir_text_vprintf(&text, format, args);
+  va_end(args);
+  ir_error(interp->context->diags, range, "%s", text.at);
+  ir_text_free(&text);
+  return false;
+}
+
+ir_interp_stats ir_interp_get_stats(const ir_interp *interp) {
+  return (ir_interp_stats){interp->steps, interp->meter->live, interp->meter->peak};
+}

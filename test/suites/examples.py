@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the example of every operator in the interpreter and compares the results with its check, a Python expression over
+the parameters. Symbols get small sizes, inputs are random with a few special values. scipy and torch are not needed:
+the functions that checks use are written down here in NumPy, as their documentation defines them.
+
+Each example runs as it stands, where the interpreter executes its operator, and as a tensor program, once there are
+passes that make it one."""
+
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import types
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
+SIZES = {"n": 5, "m": 4, "b": 2, "h": 6, "w": 7}
+DTYPES = {"bool": np.bool_, "i8": np.int8, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "f16": np.float16, "f32": np.float32}
+# 4 ULP of a function, times a few operations; integers and data movement are exact by dtype.
+RTOL, ATOL = 4e-6, 1e-6
+
+
+# --- references ---
+def softmax(x, axis):
+    e = np.exp(x.astype(np.float64) - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    n, _, h, w = x.shape
+    out_channels, in_group, kh, kw = weight.shape
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    oh = (h + 2 * padding - dilation * (kh - 1) - 1) // stride + 1
+    ow = (w + 2 * padding - dilation * (kw - 1) - 1) // stride + 1
+    y = np.zeros((n, out_channels, oh, ow))
+    for o in range(out_channels):
+        first = o // (out_channels // groups) * in_group
+        for i in range(oh):
+            for j in range(ow):
+                rows = slice(i * stride, i * stride + dilation * (kh - 1) + 1, dilation)
+                columns = slice(j * stride, j * stride + dilation * (kw - 1) + 1, dilation)
+                window = padded[:, first : first + in_group, rows, columns]
+                y[:, o, i, j] = np.sum(window * weight[o], axis=(1, 2, 3))
+    return y
+
+
+def windows(extent, size, stride, padding, ceil_mode):
+    room = extent + 2 * padding - size
+    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    if ceil_mode and (count - 1) * stride >= extent + padding:
+        count -= 1  # it would start in the padding behind
+    starts = [i * stride - padding for i in range(count)]
+    return [(max(s, 0), min(s + size, extent)) for s in starts]
+
+
+def pool(reduce, x, rows, columns):
+    return np.stack([np.stack([reduce(x[:, :, a:b, c:d], axis=(2, 3)) for c, d in columns], -1) for a, b in rows], -2)
+
+
+def max_pool2d(x, size, stride, padding=0):
+    return pool(np.max, x, *(windows(e, size, stride, padding, False) for e in x.shape[2:]))
+
+
+def avg_pool2d(x, size, stride, padding=0, ceil_mode=False, count_include_pad=True):
+    assert not count_include_pad
+    return pool(np.mean, x.astype(np.float64), *(windows(e, size, stride, padding, ceil_mode) for e in x.shape[2:]))
+
+
+def adaptive_avg_pool2d(x, sizes):
+    parts = [[(i * e // k, -(-(i + 1) * e // k)) for i in range(k)] for e, k in zip(x.shape[2:], sizes)]
+    return pool(np.mean, x.astype(np.float64), *parts)
+
+
+def batch_norm(x, mean, var, weight, bias, eps=1e-5):
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    scaled = (x.astype(np.float64) - mean.reshape(shape)) / np.sqrt(var.astype(np.float64).reshape(shape) + eps)
+    return scaled * weight.reshape(shape) + bias.reshape(shape), mean, var
+
+
+functional = types.SimpleNamespace(conv2d=conv2d, max_pool2d=max_pool2d, avg_pool2d=avg_pool2d,
+                                   adaptive_avg_pool2d=adaptive_avg_pool2d, batch_norm=batch_norm)
+special = types.SimpleNamespace(erf=np.vectorize(math.erf), softmax=softmax, expit=lambda x: 1 / (1 + np.exp(-x.astype(np.float64))))
+NAMES = {"np": np, "scipy": types.SimpleNamespace(special=special),
+         "torch": types.SimpleNamespace(nn=types.SimpleNamespace(functional=functional))}
+
+
+# --- examples ---
+def examples():
+    """Operator, parameters, statements and check of each example, from the documentation that the tool writes."""
+    done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), "--list-ops=md"], check=True, capture_output=True, text=True)
+    for section in done.stdout.split("\n## ")[1:]:
+        found = re.search(r"Example(?: with `(.*)`)?:\n\n    (.*)\n\nChecked by `(.*)`\.", section)
+        if found:
+            yield (section.split("`")[1],) + found.groups(default="")
+
+
+def random_input(random, dtype, shape, name):
+    if name == "indices":
+        return random.integers(-shape[0], shape[0], shape)
+    kind = np.dtype(DTYPES[dtype]).kind
+    if kind == "b":
+        return random.integers(0, 2, shape).astype(bool)
+    if kind in "iu":
+        low = 0 if kind == "u" else -9
+        return random.integers(low, 10, shape).astype(DTYPES[dtype])
+    x = (random.normal(size=shape) * 3).astype(DTYPES[dtype])
+    if name in ("moving_var", "scale"):
+        return np.abs(x) + DTYPES[dtype](0.1)
+    flat = x.reshape(-1)
+    if name in ("x", "x1") and flat.size > 8:
+        flat[:5] = [0.0, -0.0, 20.5, -30.0, 1e-7]
+    return x
+
+
+def inputs(random, params):
+    for name, dtype, dims in re.findall(r"%(\w+): (\w+)\[([^\]]*)\]", params):
+        shape = [SIZES[d] if d in SIZES else int(d) for d in dims.split(", ") if d]
+        yield name, random_input(random, dtype, shape, name)
+
+
+def close(found, expected):
+    if found.shape != np.shape(expected):
+        return False
+    if found.dtype.kind in "biu":
+        return np.array_equal(found, expected)
+    tolerance = 1e-3 if found.dtype == np.float16 else RTOL
+    return np.allclose(found.astype(np.float64), np.asarray(expected, np.float64), tolerance, ATOL, equal_nan=True)
+
+
+SKIPPED = object()
+
+
+def lowering_passes():
+    done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), "--list-passes"], check=True, capture_output=True, text=True)
+    return ["--" + p for p in ("decompose-ops", "legalize") if re.search(rf"^\s*(--)?{p}\b", done.stdout, re.M)]
+
+
+def run(folder, op, params, statements, check, passes):
+    values = dict(inputs(np.random.default_rng(len(op)), params))
+    names = statements.split(" = ")[0]
+    types_ = re.split(r", (?=\w+\[)", statements.split(" : ")[1])
+    module = os.path.join(folder, "m.rill")
+    with open(module, "w") as file:
+        file.write(f"rill 1\nmodule {{\n  func @main({params}) -> ({', '.join(types_)}) {{\n    {statements}\n    return {names}\n  }}\n}}\n")
+    if passes:
+        lowered = os.path.join(folder, "lowered.rill")
+        done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), module, *passes, "-o", lowered], capture_output=True, text=True)
+        if done.returncode:
+            return done.stderr.strip()
+        module = lowered
+    command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact"]
+    for name, value in values.items():
+        np.save(os.path.join(folder, name + ".npy"), value)
+        command.append(f"--input={name}={os.path.join(folder, name)}.npy")
+    outputs = [os.path.join(folder, f"out{i}.npy") for i in range(len(types_))]
+    done = subprocess.run(command + ["--output=" + o for o in outputs], capture_output=True, text=True)
+    if done.returncode:
+        return SKIPPED if not passes and "doesn't execute" in done.stderr else done.stderr.strip()
+    with np.errstate(all="ignore"):
+        expected = eval(check, dict(NAMES, **values))
+    expected = expected if isinstance(expected, (tuple, list)) else [expected]
+    for i, output in enumerate(outputs):
+        found = np.load(output)
+        if not close(found, expected[i]):
+            return f"result {i} is\n{found}\nexpected\n{expected[i]}"
+    return None
+
+
+def main():
+    passed = failed = skipped = 0
+    passes = lowering_passes()
+    with tempfile.TemporaryDirectory() as folder:
+        for op, params, statements, check in examples():
+            for pipeline in [[], passes] if passes else [[]]:
+                problem = run(folder, op, params, statements, check, pipeline)
+                passed += problem is None
+                skipped += problem is SKIPPED
+                if problem in (None, SKIPPED):
+                    continue
+                failed += 1
+                print(f"{op}: {statements}\n{problem}")
+    print(f"examples: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
