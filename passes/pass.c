@@ -23,7 +23,7 @@ const ir_pass *ir_pass_find(ir_slice name) {
 /* --- properties --- */
 static bool lacks(const ir_op *op, ir_property property) {
   switch (property) {
-  case IR_PROPERTY_LEGAL: return ir_has(op, IR_GRAPH) && ir_op_row(op)->numerics != IR_STRUCTURE;
+  case IR_PROPERTY_LEGAL: return ir_has(op, IR_GRAPH) && ir_op_row(op)->numerics != IR_STRUCTURE && !ir_has(op, IR_VIEW);
   case IR_PROPERTY_NO_DATAFLOW: return ir_is(op, IR_DATAFLOW);
   case IR_PROPERTY_LOOPS: return ir_is(op, IR_COMPUTE);
   case IR_PROPERTY_BUFFERS: return ir_is(op, IR_CALL_TIR) || ir_is(op, IR_CALL_TIR_INPLACE);
