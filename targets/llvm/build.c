@@ -214,45 +214,43 @@ static LLVMValueRef checked_mul(emit_function *f, LLVMValueRef a, LLVMValueRef b
   return LLVMBuildExtractValue(f->builder, both, 0, "");
 }
 
-/* The product of constants, and of what is not known yet; false where the constants alone overflow. */
-static bool fold_product(const LLVMValueRef *dims, size_t rank, int64_t *product) {
-  for (size_t i = 0; i < rank; i++) {
-    int64_t number;
-    if (!emit_is_const(dims[i], &number)) continue;
-    if (number < 0 || __builtin_mul_overflow(*product, number, product)) return false;
-  }
-  return true;
+LLVMValueRef emit_is_extent(emit_function *f, LLVMValueRef value) {
+  return LLVMBuildICmp(f->builder, LLVMIntULE, value, emit_i64(f->unit, IR_EXTENT_MAX), "");
+}
+
+/* `WHAT cannot have the extents [...]` where BAD. */
+static void refuse_extents(emit_function *f, LLVMValueRef bad, ir_range range, const char *what, size_t rank, LLVMValueRef *dims) {
+  enum { SHOWN = 8 };
+  ir_text text = {0};
+  ir_text_printf(&text, "%s cannot have the extents [", what);
+  for (size_t i = 0; i < rank && i < SHOWN; i++) ir_text_printf(&text, "%s{%zu}", i ? ", " : "", i);
+  ir_text_put(&text, rank > SHOWN ? ", ...]" : "]");
+  emit_require(f, LLVMBuildNot(f->builder, bad, ""), range, NULL, text.at, rank < SHOWN ? rank : SHOWN, dims);
+  ir_text_free(&text);
 }
 
 LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_dtype dtype, unsigned lanes, size_t rank,
                         LLVMValueRef *dims) {
   emit_unit *unit = f->unit;
-  int64_t constant = (int64_t)emit_size(dtype) * lanes, number;
-  if (!fold_product(dims, rank, &constant)) {
-    emit_cannot(f, range, "hold %s: its size passes 63 bits", what);
-    return emit_i64(unit, 0);
-  }
-  LLVMValueRef bytes = emit_i64(unit, constant), bad = LLVMConstInt(unit->i1, 0, 0);
-  LLVMValueRef given[8];
-  size_t shown = 0;
+  LLVMValueRef zero = emit_i64(unit, 0), one = emit_i64(unit, 1), none = LLVMConstInt(unit->i1, 0, 0);
+  LLVMValueRef product = one, bad = none, empty = none;
   for (size_t i = 0; i < rank; i++) {
-    if (emit_is_const(dims[i], &number)) continue;
-    LLVMValueRef negative = LLVMBuildICmp(f->builder, LLVMIntSLT, dims[i], emit_i64(unit, 0), "");
-    bad = LLVMBuildOr(f->builder, bad, negative, "");
-    bytes = checked_mul(f, bytes, dims[i], &bad);
+    LLVMValueRef is_zero = LLVMBuildICmp(f->builder, LLVMIntEQ, dims[i], zero, "");
+    bad = LLVMBuildOr(f->builder, bad, LLVMBuildNot(f->builder, emit_is_extent(f, dims[i]), ""), "");
+    empty = LLVMBuildOr(f->builder, empty, is_zero, "");
+    /* A zero must not hide extents that overflow together. */
+    LLVMValueRef factor = LLVMBuildSelect(f->builder, is_zero, one, dims[i], "");
+    int64_t a, b, folded;
+    bool constant = emit_is_const(product, &a) && emit_is_const(factor, &b) && !__builtin_mul_overflow(a, b, &folded);
+    product = constant ? emit_i64(unit, folded) : i ? checked_mul(f, product, factor, &bad) : factor;
   }
+  bad = LLVMBuildOr(f->builder, bad, LLVMBuildNot(f->builder, emit_is_extent(f, product), ""), "");
   if (f->overflow) bad = LLVMBuildOr(f->builder, bad, f->overflow, "");
   f->overflow = NULL;
-  ir_text text = {0};
-  ir_text_printf(&text, "%s cannot have the extents [", what);
-  for (size_t i = 0; i < rank && i < ir_count_of(given); i++) {
-    ir_text_printf(&text, "%s{%zu}", i ? ", " : "", i);
-    given[shown++] = dims[i];
-  }
-  ir_text_put(&text, rank > ir_count_of(given) ? ", ...]" : "]");
-  emit_require(f, LLVMBuildNot(f->builder, bad, ""), range, NULL, text.at, shown, given);
-  ir_text_free(&text);
-  return bytes;
+  refuse_extents(f, bad, range, what, rank, dims);
+  /* Of 2^48 elements the bytes fit. */
+  LLVMValueRef bytes = LLVMBuildMul(f->builder, product, emit_i64(unit, (int64_t)emit_size(dtype) * lanes), "");
+  return LLVMBuildSelect(f->builder, empty, zero, bytes, "");
 }
 
 void emit_dims(emit_function *f, size_t rank, const ir_expr *const *exprs, LLVMValueRef *dims) {

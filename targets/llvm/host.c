@@ -74,15 +74,10 @@ static const char *param_text(host *h, const ir_func *func, size_t i) {
   return ir_arena_printf(&h->f.arena, "parameter %zu of @%s", i, func->item.name->text);
 }
 
-/* From outside anything may come; what is called from here has been checked. */
+/* Facts of a function take its extents for what ir/simplify.h says of them. */
 static void check_sizes(host *h, ir_range range, const char *what, const host_value *value) {
   for (size_t i = 0; value->type->kind == IR_TYPE_TUPLE && i < value->count; i++) check_sizes(h, range, what, value->fields[i]);
-  if (!value->dims) return;
-  for (size_t i = 0; i < value->count; i++) {
-    LLVMValueRef fine = LLVMBuildICmp(B, LLVMIntSGE, value->dims[i], emit_i64(h->f.unit, 0), "");
-    const char *text = ir_arena_printf(&h->f.arena, "%s has extent {0} on axis %zu", what, i);
-    emit_require(&h->f, fine, range, NULL, text, 1, &value->dims[i]);
-  }
+  if (value->dims) emit_bytes(&h->f, range, what, IR_I8, 1, value->count, value->dims);
 }
 
 static bool take_params(host *h) {
@@ -299,8 +294,8 @@ static void emit_tensor_to_shape(host *h, ir_op *op) {
     LLVMValueRef index = emit_i64(h->f.unit, (int64_t)i);
     LLVMValueRef at = emit_element(&h->f, emit_memory_type(h->f.unit, dtype, 1), from->data, index, true);
     value->dims[i] = emit_cast(&h->f, host_load(h, at, dtype), dtype, IR_I64);
-    LLVMValueRef fine = LLVMBuildICmp(B, LLVMIntSGE, value->dims[i], emit_i64(h->f.unit, 0), "");
-    emit_require(&h->f, fine, op->range, ir_op_loc(op), "tensor_to_shape: extent {0} is negative", 1, &value->dims[i]);
+    LLVMValueRef fine = emit_is_extent(&h->f, value->dims[i]);
+    emit_require(&h->f, fine, op->range, ir_op_loc(op), "tensor_to_shape: {0} is no extent", 1, &value->dims[i]);
   }
   host_set(h, ir_op_result(op, 0), value);
 }

@@ -131,7 +131,7 @@ static void mention(void *user, const ir_expr *node) {
   m->found |= node == m->symbol;
 }
 
-/* Symbols of shapes are not negative; those passed explicitly may be anything. */
+/* Symbols of shapes are extents; those passed explicitly may be anything. */
 static void check_symbols(emit_function *f, const ir_func *func) {
   for (size_t i = 0; i < func->param_count; i++) {
     const ir_param *param = &func->params[i];
@@ -143,8 +143,8 @@ static void check_symbols(emit_function *f, const ir_func *func) {
     }
     if (!m.found) continue;
     LLVMValueRef value = ir_map_get(&f->symbols, param->symbol);
-    LLVMValueRef fine = LLVMBuildICmp(f->builder, LLVMIntSGE, value, emit_i64(f->unit, 0), "");
-    const char *text = ir_arena_printf(&f->arena, "@%s: extent %s = {0} is negative", func->item.name->text, param->symbol->symbol->text);
+    LLVMValueRef fine = emit_is_extent(f, value);
+    const char *text = ir_arena_printf(&f->arena, "@%s: %s = {0} is no extent", func->item.name->text, param->symbol->symbol->text);
     emit_require(f, fine, func->item.range, NULL, text, 1, &value);
   }
 }

@@ -151,7 +151,9 @@ LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef byt
 void emit_release(emit_function *f, LLVMValueRef slot);
 /* Extents, with f->overflow noting where one does not fit: emit_bytes takes it in. */
 void emit_dims(emit_function *f, size_t rank, const ir_expr *const *exprs, LLVMValueRef *dims);
-/* The bytes of a buffer with these extents; a negative extent or an overflow fails at run time. */
+/* 0 <= value <= IR_EXTENT_MAX */
+LLVMValueRef emit_is_extent(emit_function *f, LLVMValueRef value);
+/* The bytes of a buffer with these extents; what is no extent, or too much together (ir/simplify.h), fails at run time. */
 LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_dtype dtype, unsigned lanes, size_t rank,
                         LLVMValueRef *dims);
 /* A loop of COUNT rounds in steps of STEP, from FIRST; emit_loop_end closes it and yields the counter past the end. */

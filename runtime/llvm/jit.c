@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* runtime/llvm/jit.c - from a lowered module to code in this process: emitted on this thread, then optimized and made into
+ * objects on several, each with an LLVM context of its own, then loaded. */
+#include "runtime/llvm/jit.h"
+
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <math.h>
+#include <pthread.h>
+
+/* --- optimizing and code generation: one job a unit --- */
+
+typedef struct compile_job {
+  emit_unit *unit;
+  const emit_target *target;
+  LLVMMemoryBufferRef object;
+  char *error; /* of LLVM; NULL: none */
+} compile_job;
+
+static char *error_text(LLVMErrorRef error) { return error ? LLVMGetErrorMessage(error) : NULL; }
+
+static LLVMErrorRef optimize(LLVMModuleRef module, LLVMTargetMachineRef machine) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  /* Vectors are made when loops are emitted. */
+  LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+  LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+  LLVMErrorRef error = LLVMRunPasses(module, "default<O2>", machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  return error;
+}
+
+static LLVMTargetMachineRef machine_for(const emit_target *target) {
+  /* Silent: the target was found once already. */
+  LLVMTargetRef found;
+  if (LLVMGetTargetFromTriple(target->triple, &found, NULL)) return NULL;
+  return LLVMCreateTargetMachine(found, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                 LLVMCodeModelJITDefault);
+}
+
+static void compile_unit(compile_job *job) {
+  LLVMTargetMachineRef machine = machine_for(job->target);
+  if (!machine) return;
+  LLVMModuleRef module = job->unit->module;
+  LLVMErrorRef error = optimize(module, machine);
+  if (error) {
+    job->error = error_text(error);
+  } else {
+    LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &job->error, &job->object);
+  }
+  LLVMDisposeTargetMachine(machine);
+}
+
+static void *compile_thread(void *job) {
+  compile_unit(job);
+  return NULL;
+}
+
+/* The first job runs here. */
+static void compile_all(compile_job *jobs, size_t count) {
+  pthread_t threads[16];
+  bool started[16] = {false};
+  for (size_t i = 1; i < count; i++) {
+    started[i] = !pthread_create(&threads[i], NULL, compile_thread, &jobs[i]);
+  }
+  compile_unit(&jobs[0]);
+  for (size_t i = 1; i < count; i++) {
+    if (started[i]) {
+      pthread_join(threads[i], NULL);
+    } else {
+      compile_unit(&jobs[i]);
+    }
+  }
+}
+
+/* --- loading --- */
+
+/* Functions that LLVM calls where the processor has no instruction. Code finds these and nothing else. */
+#define ADDRESS(function) {#function, (uintptr_t)(void (*)(void))function}
+static const struct {
+  const char *name;
+  uintptr_t address;
+} library[] = {
+    ADDRESS(memcpy), ADDRESS(memset),  ADDRESS(memmove), ADDRESS(fmodf), ADDRESS(fmod),   ADDRESS(fmaf),
+    ADDRESS(fma),    ADDRESS(floorf),  ADDRESS(floor),   ADDRESS(ceilf), ADDRESS(ceil),   ADDRESS(truncf),
+    ADDRESS(trunc),  ADDRESS(rintf),   ADDRESS(rint),    ADDRESS(sqrtf), ADDRESS(sqrt),
+};
+
+static LLVMErrorRef define_library(LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef dylib) {
+  LLVMOrcCSymbolMapPair pairs[ir_count_of(library)];
+  for (size_t i = 0; i < ir_count_of(library); i++) {
+    const LLVMJITSymbolFlags flags = {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable, 0};
+    pairs[i] = (LLVMOrcCSymbolMapPair){LLVMOrcLLJITMangleAndIntern(jit, library[i].name), {library[i].address, flags}};
+  }
+  LLVMOrcMaterializationUnitRef symbols = LLVMOrcAbsoluteSymbols(pairs, ir_count_of(library));
+  LLVMErrorRef error = LLVMOrcJITDylibDefine(dylib, symbols);
+  if (error) LLVMOrcDisposeMaterializationUnit(symbols);
+  return error;
+}
+
+static char *load(ir_program *program, compile_job *jobs, size_t count) {
+  LLVMErrorRef error = LLVMOrcCreateLLJIT(&program->jit, NULL);
+  if (error) return error_text(error);
+  LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(program->jit);
+  error = define_library(program->jit, dylib);
+  for (size_t i = 0; i < count && !error; i++) {
+    error = LLVMOrcLLJITAddObjectFile(program->jit, dylib, jobs[i].object);
+    jobs[i].object = NULL;
+  }
+  for (size_t i = 0; i < program->emitted.hosts.count && !error; i++) {
+    ir_func *func = program->emitted.hosts.at[i];
+    LLVMOrcExecutorAddress address = 0;
+    error = LLVMOrcLLJITLookup(program->jit, &address, emit_host_name(&program->arena, func));
+    if (!error) ir_map_put(&program->arena, &program->entries, func, (void *)(uintptr_t)address);
+  }
+  return error_text(error);
+}
+
+/* --- constants --- */
+
+static void gather_constants(ir_program *program, emit_unit *const *units, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const emit_unit *unit = units[i];
+    if (!unit->constants.count) continue;
+    program->constants = ir_new_array(&program->arena, const void *, unit->constants.count);
+    for (size_t k = 0; k < unit->constants.count; k++) {
+      const ir_data *data = &unit->constants.at[k];
+      /* Elements of mapped files may stand anywhere. */
+      bool aligned = (uintptr_t)data->bytes % emit_size(data->dtype) == 0;
+      program->constants[k] = aligned ? data->bytes : ir_arena_copy(&program->arena, data->bytes, data->size);
+    }
+  }
+}
+
+/* --- all of it --- */
+
+static bool report(ir_program *program, char *error) {
+  if (!error) return true;
+  ir_error_in(program->module->context->diags, "llvm", "%s", error);
+  LLVMDisposeErrorMessage(error);
+  return false;
+}
+
+static bool build(ir_program *program, size_t threads) {
+  emit_unit *units[16];
+  compile_job jobs[16] = {0};
+  size_t made = 0;
+  bool fine = emit_program_units(&program->emitted, threads, false, units, &made);
+  for (size_t i = 0; i < made; i++) jobs[i] = (compile_job){.unit = units[i], .target = &program->emitted.target};
+  if (fine) compile_all(jobs, made);
+  for (size_t i = 0; i < made && fine; i++) {
+    if (!jobs[i].object && !jobs[i].error) ir_error_in(program->module->context->diags, "llvm", "no code was made for this machine");
+    fine = report(program, jobs[i].error) && jobs[i].object;
+  }
+  if (fine) {
+    gather_constants(program, units, made);
+    fine = report(program, load(program, jobs, made));
+  }
+  for (size_t i = 0; i < made; i++) {
+    if (jobs[i].object) LLVMDisposeMemoryBuffer(jobs[i].object);
+    emit_unit_free(units[i]);
+  }
+  return fine;
+}
+
+ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options) {
+  ir_program *program = ir_heap_alloc(sizeof *program);
+  *program = (ir_program){.module = module};
+  program->emitted = (emit_program){.module = module, .arena = &program->arena, .checked = options->checked};
+  size_t threads = options->threads ? options->threads : 2;
+  bool fine = emit_target_find(module->context->diags, &program->arena, options->triple, options->cpu ? options->cpu : "native",
+                               &program->emitted.target) &&
+              emit_program_plan(&program->emitted, false) && build(program, threads);
+  if (fine) return program;
+  ir_llvm_free(program);
+  return NULL;
+}
+
+void ir_llvm_free(ir_program *program) {
+  if (!program) return;
+  if (program->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(program->jit));
+  ir_pool_empty(&program->pool);
+  emit_target_free(&program->emitted.target);
+  ir_arena_free(&program->arena);
+  ir_heap_free(program);
+}
