@@ -322,7 +322,11 @@ static emit_value hoisted(emit_function *f, const ir_expr *expr) {
   emit_value value = compute(&closed, expr);
   f->width = width;
   f->facts = facts;
-  LLVMPositionBuilderAtEnd(B, here);
+  if (here == f->entry) {
+    LLVMPositionBuilderBefore(B, LLVMGetBasicBlockTerminator(here)); /* inside another such expression */
+  } else {
+    LLVMPositionBuilderAtEnd(B, here);
+  }
   ir_map_put(&f->arena, &f->shared, expr, value.value);
   return value;
 }
