@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets/llvm/plugin.c - the backend's interface: text of a whole module, and code for this process. An object is made
+/* runtime/llvm/plugin.c - the backend's interface: text of a whole module, and code for this process. An object is made
  * once, in memory, and linked by LLJIT. */
 #include "runtime/plugin.h"
 
@@ -117,7 +117,7 @@ static void program_free(ir_program *program) {
   if (!program) return;
   if (program->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(program->jit));
   ir_arena_free(&program->arena);
-  free(program);
+  ir_heap_free(program);
 }
 
 /* Links OBJECT; functions of libm that exact operators come down to (fmod, rint where the processor has none) are those of
@@ -159,9 +159,8 @@ static bool build(ir_program *program, emit_unit *unit, const emit_target *targe
 }
 
 static ir_program *compile(ir_module *module, const ir_target_options *options) {
-  ir_program *program = calloc(1, sizeof *program);
-  if (!program) return NULL;
-  program->module = module;
+  ir_program *program = ir_heap_alloc(sizeof *program);
+  *program = (ir_program){.module = module};
   emit_target target;
   if (!emit_target_find(module->context->diags, &program->arena, options->triple, "native", &target)) {
     program_free(program);
