@@ -3,11 +3,11 @@
 #ifndef RILL_FRONTENDS_ONNX_IMPORTER_H
 #define RILL_FRONTENDS_ONNX_IMPORTER_H
 
-#include "base/file.h"
-#include "base/vec.h"
-#include "frontends/onnx/onnx.h"
-#include "frontends/onnx/wire.h"
-#include "ir/infer.h"
+#include "../../base/file.h"
+#include "../../base/vec.h"
+#include "onnx.h"
+#include "wire.h"
+#include "../../ir/infer.h"
 
 #include "onnx.pb-c.h"
 
@@ -95,6 +95,8 @@ bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *value);
 /* Sets output I. A NULL tensor is an error that has been reported: false. */
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
 bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);
+/* Output 0 is this constant: for those who ask for its number (ir_onnx_in_number). True. */
+bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal);
 /* Output I is wanted. */
 bool ir_onnx_wants(const ir_onnx_node *n, size_t i);
 
@@ -123,7 +125,7 @@ ir_onnx_known *ir_onnx_known_of(ir_onnx_importer *im, const Onnx__TensorProto *t
 ir_value *ir_onnx_materialize(ir_onnx_importer *im, const ir_onnx_known *known);
 
 #define ONNX(name, first, last, handler, ...) bool handler(ir_onnx_node *n);
-#include "frontends/onnx/onnx.def"
+#include "onnx.def"
 #undef ONNX
 
 #endif

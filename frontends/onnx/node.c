@@ -202,3 +202,9 @@ ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_ex
   }
   return ir_build1(&n->im->b, IR_RESHAPE, IR_OPERANDS(x), IR_SET({"shape", ir_attr_dims(n->im->context, rank, dims)}));
 }
+
+bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
+  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->output[0])));
+  if (value) value->literal = literal;
+  return true;
+}

@@ -3,9 +3,9 @@
 #ifndef RILL_PASSES_SCHEDULE_NEST_H
 #define RILL_PASSES_SCHEDULE_NEST_H
 
-#include "ir/frame.h"
-#include "ir/infer.h"
-#include "ir/reduction.h"
+#include "../../ir/frame.h"
+#include "../../ir/infer.h"
+#include "../../ir/reduction.h"
 
 /* The translation of one compute nest (or of several joined ones) into loops. */
 typedef struct ir_nest {

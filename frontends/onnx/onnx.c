@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontends/onnx/onnx.c - a model as a module. The bytes are checked (wire.c) before protobuf-c sees them. */
+#include "frontends/onnx/importer.h"
+
+static const ir_onnx_row rows[] = {
+#define ONNX(text, from, to, handler, ...) {text, from, to, handler, __VA_ARGS__},
+#include "frontends/onnx/onnx.def"
+#undef ONNX
+};
+
+const ir_onnx_row *ir_onnx_find_row(const char *name, int64_t opset) {
+  for (size_t i = 0; i < ir_count_of(rows); i++) {
+    if (strcmp(rows[i].name, name)) continue;
+    if (!opset || (opset >= rows[i].first && opset <= rows[i].last)) return &rows[i];
+  }
+  return NULL;
+}
+
+static bool fail(ir_onnx_importer *im, const char *text) {
+  ir_error(im->diags, (ir_range){0, 0}, "%s", text);
+  return false;
+}
+
+static const char *text_or(const char *text, const char *other) { return text && *text ? text : other; }
+
+static bool is_default_domain(const char *domain) { return !domain || !*domain || !strcmp(domain, "ai.onnx"); }
+
+/* --- what is not there, all at once --- */
+static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  ir_text text = {0};
+  ir_map seen = {0};
+  for (size_t i = 0; i < graph->n_node; i++) {
+    const Onnx__NodeProto *node = graph->node[i];
+    if (!node->op_type || (is_default_domain(node->domain) && ir_onnx_find_row(node->op_type, im->opset))) continue;
+    const char *full = is_default_domain(node->domain) ? node->op_type : ir_arena_printf(&im->arena, "%s.%s", node->domain, node->op_type);
+    const ir_string *key = ir_intern(im->context, ir_slice_of(full));
+    if (ir_map_has(&seen, key)) continue;
+    ir_map_put(&im->arena, &seen, key, im);
+    size_t count = 0;
+    ir_text names = {0};
+    for (size_t k = i; k < graph->n_node; k++) {
+      const Onnx__NodeProto *other = graph->node[k];
+      if (!other->op_type || strcmp(other->op_type, node->op_type) || strcmp(text_or(other->domain, ""), text_or(node->domain, ""))) continue;
+      if (count < 3) ir_text_printf(&names, "%s'%s'", count ? ", " : "", text_or(other->name, other->n_output ? other->output[0] : ""));
+      if (count++ == 3) ir_text_put(&names, ", ...");
+    }
+    ir_text_printf(&text, "%s%s (%zu node%s: %s)", text.length ? ", " : "", full, count, count == 1 ? "" : "s", names.at);
+    ir_text_free(&names);
+  }
+  bool fine = !text.length;
+  if (!fine) ir_error_in(im->diags, im->path, "unsupported operators at opset %lld: %s", (long long)im->opset, text.at);
+  ir_text_free(&text);
+  return fine;
+}
+
+static bool find_opset(ir_onnx_importer *im, const Onnx__ModelProto *model) {
+  enum { NEWEST = 21 };
+  im->opset = 0;
+  for (size_t i = 0; i < model->n_opset_import; i++) {
+    if (is_default_domain(model->opset_import[i]->domain)) im->opset = model->opset_import[i]->version;
+  }
+  if (!model->n_opset_import) im->opset = 1;
+  if (im->opset >= 1 && im->opset <= NEWEST) return true;
+  ir_error_in(im->diags, im->path, "opset %lld of the default domain: expected 1 to %d", (long long)im->opset, NEWEST);
+  return false;
+}
+
+/* --- symbols and parameters --- */
+/* Words that the text keeps for itself. */
+static bool is_reserved(const char *word) {
+  static const char *const words[] = {"rill", "module", "with", "private", "impure", "extern", "func", "prim_func", "reducer", "device", "resource", "where",
+                                      "out", "inout", "yield", "stack", "while", "return", "if", "else", "loop", "dataflow", "compute", "for", "loc", "fn",
+                                      "inf", "nan", "true", "false", "none", "any", "shape", "tuple"};
+  for (size_t i = 0; i < ir_count_of(words); i++) {
+    if (!strcmp(words[i], word)) return true;
+  }
+  return false;
+}
+
+static const ir_expr *symbol_for(ir_onnx_importer *im, const char *name) {
+  const ir_string *key = ir_intern(im->context, ir_slice_of(name));
+  const ir_expr *known = ir_map_get(&im->symbols, key);
+  if (known) return known;
+  size_t length = strlen(name);
+  char *text = ir_arena_alloc(&im->arena, length + 32);
+  for (size_t i = 0; i < length; i++) {
+    char c = name[i];
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i && c >= '0' && c <= '9');
+    text[i] = plain ? c : '_';
+  }
+  const ir_string *identifier = ir_intern(im->context, (ir_slice){text, length});
+  bool taken = !length || is_reserved(identifier->text) || ir_dtype_find(ir_string_slice(identifier)) != IR_DTYPE_UNKNOWN;
+  for (unsigned i = 0; taken || ir_map_has(&im->identifiers, identifier); i++, taken = false) {
+    int full = snprintf(text + length, 32, "_%u", i);
+    identifier = ir_intern(im->context, (ir_slice){text, length + (size_t)full});
+  }
+  ir_map_put(&im->arena, &im->identifiers, identifier, im);
+  const ir_expr *symbol = ir_expr_symbol(im->context, identifier);
+  ir_map_put(&im->arena, &im->symbols, key, (void *)(uintptr_t)symbol);
+  if (strcmp(identifier->text, name)) {
+    *ir_push(&im->arena, &im->symbol_names) = ir_attr_string(im->context, ir_string_slice(identifier));
+    *ir_push(&im->arena, &im->symbol_names) = ir_attr_string(im->context, ir_string_slice(key));
+  }
+  return symbol;
+}
+
+static const ir_type *type_of(ir_onnx_importer *im, const Onnx__ValueInfoProto *info) {
+  const Onnx__TypeProto__Tensor *tensor = info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+  ir_dtype dtype = tensor ? ir_onnx_dtype(tensor->elem_type) : IR_DTYPE_UNKNOWN;
+  if (dtype == IR_DTYPE_UNKNOWN) {
+    ir_error_in(im->diags, im->path, "input '%s': not implemented: a type that is no tensor of a known element type", info->name);
+    return NULL;
+  }
+  if (!tensor->shape) return ir_type_unranked(im->context, dtype);
+  const ir_expr **dims = ir_new_array(&im->arena, const ir_expr *, tensor->shape->n_dim + 1);
+  for (size_t i = 0; i < tensor->shape->n_dim; i++) {
+    const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+      if (dim->dim_value < 0) {
+        ir_error_in(im->diags, im->path, "input '%s': extent %lld", info->name, (long long)dim->dim_value);
+        return NULL;
+      }
+      dims[i] = ir_expr_i64(im->context, dim->dim_value);
+    } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *dim->dim_param) {
+      dims[i] = symbol_for(im, dim->dim_param);
+    } else {
+      dims[i] = symbol_for(im, ir_arena_printf(&im->arena, "%s_%zu", info->name, i));
+    }
+  }
+  return ir_type_tensor(im->context, dtype, tensor->shape->n_dim, dims);
+}
+
+static ir_onnx_value *add_value(ir_onnx_importer *im, const char *name) {
+  const ir_string *key = ir_intern(im->context, ir_slice_of(name));
+  void **slot = ir_map_slot(&im->arena, &im->values, key);
+  if (*slot) {
+    ir_error_in(im->diags, im->path, "'%s' is defined twice", name);
+    return NULL;
+  }
+  ir_onnx_value *value = *slot = ir_new(&im->arena, ir_onnx_value);
+  value->name = key->text;
+  return value;
+}
+
+static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    ir_onnx_value *value = add_value(im, text_or(graph->initializer[i]->name, ""));
+    if (!value) return false;
+    value->literal = graph->initializer[i];
+  }
+  ir_param *params = ir_new_array(&im->arena, ir_param, graph->n_input + 1);
+  const char **names = ir_new_array(&im->arena, const char *, graph->n_input + 1);
+  size_t count = 0;
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const char *name = text_or(graph->input[i]->name, "");
+    if (ir_map_has(&im->values, ir_intern(im->context, ir_slice_of(name)))) continue;
+    params[count] = (ir_param){.name = ir_intern(im->context, ir_slice_of(name)), .type = type_of(im, graph->input[i])};
+    if (!params[count].type || !add_value(im, name)) return false;
+    names[count++] = name;
+  }
+  ir_func_set_params(im->func, count, params, true);
+  for (size_t i = 0; i < count; i++) {
+    ir_onnx_value *value = ir_map_get(&im->values, ir_intern(im->context, ir_slice_of(names[i])));
+    value->tensor = im->func->params[i].value;
+  }
+  im->b = ir_at_end(im->func->body);
+  return true;
+}
+
+static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
+  const char *name = text_or(proto->name, proto->n_output ? proto->output[0] : "");
+  ir_diags_set_where(im->diags, ir_arena_printf(&im->arena, "%s: node '%s'", im->path, name));
+  ir_onnx_node n = {.im = im, .proto = proto, .row = ir_onnx_find_row(proto->op_type, im->opset)};
+  n.used = ir_new_array(&im->arena, bool, proto->n_attribute + 1);
+  size_t errors = ir_diags_errors(im->diags);
+  bool fine = n.row->import(&n);
+  if (!fine && ir_diags_errors(im->diags) == errors) ir_onnx_fail(&n, "cannot be imported");
+  for (size_t i = 0; fine && i < proto->n_attribute; i++) {
+    if (!n.used[i]) fine = ir_onnx_fail(&n, "attribute '%s' is not supported", proto->attribute[i]->name);
+  }
+  return fine && ir_diags_errors(im->diags) == errors;
+}
+
+static bool check_output(ir_onnx_importer *im, const Onnx__ValueInfoProto *info, const ir_type *type) {
+  const Onnx__TypeProto__Tensor *tensor = info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+  if (!tensor || !ir_is_tensor(type)) return true;
+  ir_dtype dtype = ir_onnx_dtype(tensor->elem_type);
+  bool fits = dtype == IR_DTYPE_UNKNOWN || dtype == ir_type_dtype(type);
+  fits &= !tensor->shape || !type->ranked || tensor->shape->n_dim == type->count;
+  for (size_t i = 0; fits && tensor->shape && type->ranked && i < type->count; i++) {
+    const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+    int64_t extent;
+    bool constant = ir_type_dim(type, i) && ir_expr_is_int(ir_type_dim(type, i), &extent);
+    if (constant && dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) fits = extent == dim->dim_value;
+  }
+  if (!fits) ir_error_in(im->diags, im->path, "output '%s': its declared type contradicts what the graph computes", info->name);
+  return fits;
+}
+
+static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  ir_diags_set_where(im->diags, im->path);
+  Onnx__NodeProto outputs = ONNX__NODE_PROTO__INIT;
+  outputs.op_type = (char *)(uintptr_t) "output";
+  outputs.n_input = graph->n_output;
+  outputs.input = ir_new_array(&im->arena, char *, graph->n_output + 1);
+  for (size_t i = 0; i < graph->n_output; i++) outputs.input[i] = graph->output[i]->name;
+  ir_onnx_node n = {.im = im, .proto = &outputs};
+  ir_value **values = ir_new_array(&im->arena, ir_value *, graph->n_output + 1);
+  im->func->result_count = graph->n_output;
+  im->func->results = ir_new_array(&im->module->arena, const ir_type *, graph->n_output + 1);
+  for (size_t i = 0; i < graph->n_output; i++) {
+    values[i] = ir_onnx_in(&n, i);
+    if (!values[i] || !check_output(im, graph->output[i], values[i]->type)) return false;
+    im->func->results[i] = values[i]->type;
+  }
+  return ir_build_with(&im->b, IR_RETURN, values, graph->n_output, IR_NO_ATTRS, NULL, 0, NULL, 0) != NULL;
+}
+
+static bool import_graph(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  if (graph->n_sparse_initializer) return fail(im, "not implemented: sparse initializers");
+  if (!check_operators(im, graph) || !add_inputs(im, graph)) return false;
+  for (size_t i = 0; i < graph->n_node; i++) {
+    if (!import_node(im, graph->node[i])) return false;
+  }
+  if (!add_outputs(im, graph)) return false;
+  im->func->where_count = im->where.count;
+  im->func->where = ir_new_array(&im->module->arena, const ir_expr *, im->where.count + 1);
+  for (size_t i = 0; i < im->where.count; i++) im->func->where[i] = im->where.at[i];
+  if (im->symbol_names.count) {
+    const ir_attr *symbols = ir_attr_dict(im->context, im->symbol_names.count / 2, im->symbol_names.at);
+    im->func->item.attrs = ir_dict_with(im->context, im->func->item.attrs, "symbols", symbols);
+  }
+  return true;
+}
+
+static void close_file(void *file) { ir_file_close(file); }
+
+static bool import(ir_onnx_importer *im) {
+  ir_file *file = ir_new(&im->module->arena, ir_file);
+  if (!ir_file_open(im->diags, im->path, file)) return false;
+  ir_module_own(im->module, file, close_file);
+  enum { KEEP = 256 };
+  size_t size;
+  if (!ir_onnx_wire_check(im->diags, &im->arena, im->path, file->bytes, file->size, KEEP, &im->wire)) return false;
+  const uint8_t *bytes = ir_onnx_wire_strip(im->diags, &im->arena, &im->wire, &size);
+  Onnx__ModelProto *model = bytes ? onnx__model_proto__unpack(NULL, size, bytes) : NULL;
+  if (bytes && !model) ir_error_in(im->diags, im->path, "not an ONNX model: the bytes do not unpack");
+  if (!model) return false;
+  bool fine = model->graph != NULL;
+  if (!fine) ir_error_in(im->diags, im->path, "the model has no graph");
+  fine = fine && find_opset(im, model) && import_graph(im, model->graph);
+  onnx__model_proto__free_unpacked(model, NULL);
+  return fine;
+}
+
+ir_module *ir_onnx_import(ir_context *context, const char *path, const ir_onnx_options *options) {
+  (void)options;
+  ir_onnx_importer im = {.context = context, .diags = context->diags, .path = path, .module = ir_module_new(context)};
+  im.func = ir_func_new(im.module, IR_ITEM_FUNC, ir_intern(context, ir_lit("main")));
+  ir_module_add(im.module, &im.func->item, NULL);
+  ir_diags_set_where(im.diags, path);
+  bool fine = import(&im);
+  ir_diags_set_where(im.diags, NULL);
+  ir_arena_free(&im.arena);
+  if (fine) return im.module;
+  ir_module_free(im.module);
+  return NULL;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontends/onnx/ops_math.c - element-wise operators, products, reductions. */
+#include "frontends/onnx/importer.h"
+
+#include <math.h>
+
+#define CONTEXT (n->im->context)
+#define BUILD(code, ...) ir_build1(&n->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
+
+static ir_value *number(ir_onnx_node *n, const ir_value *like, double value) {
+  ir_dtype dtype = ir_type_dtype(like->type);
+  const ir_expr *expr = ir_is_float(dtype) ? ir_expr_float(CONTEXT, dtype, value) : ir_expr_int(CONTEXT, dtype, (int64_t)value);
+  return ir_build_scalar(&n->im->b, expr, NULL, 0);
+}
+
+bool import_unary(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, BUILD(n->row->code, x));
+}
+
+bool import_reciprocal(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, BUILD(IR_DIVIDE, number(n, x, 1), x));
+}
+
+bool import_identity(ir_onnx_node *n) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known) return ir_onnx_out_known(n, 0, (ir_onnx_known *)(uintptr_t)known);
+  return ir_onnx_out(n, 0, ir_onnx_in(n, 0));
+}
+
+bool import_dropout(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "ratio");
+  ir_onnx_ignore(n, "is_test");
+  ir_onnx_ignore(n, "seed");
+  ir_onnx_ignore(n, "consumed_inputs");
+  if (ir_onnx_wants(n, 1)) return ir_onnx_fail(n, "not implemented: the mask output");
+  double training = 0;
+  if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &training)) return false;
+  if (training != 0) return ir_onnx_fail(n, "not implemented: training_mode");
+  return ir_onnx_out(n, 0, ir_onnx_in(n, 0));
+}
+
+static const ir_attr *real(ir_onnx_node *n, double value) { return ir_attr_float(CONTEXT, value); }
+
+bool import_hard_sigmoid(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *x = ir_onnx_in(n, 0);
+  double alpha = ir_onnx_float(n, "alpha", 0.2), beta = ir_onnx_float(n, "beta", 0.5);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_HARD_SIGMOID, IR_OPERANDS(x), IR_SET({"alpha", real(n, alpha)}, {"beta", real(n, beta)})));
+}
+
+bool import_leaky_relu(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_LEAKYRELU, IR_OPERANDS(x), IR_SET({"alpha", real(n, ir_onnx_float(n, "alpha", 0.01))})));
+}
+
+bool import_prelu(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *x = ir_onnx_in(n, 0), *slope = ir_onnx_in(n, 1);
+  if (!x || !slope) return false;
+  ir_value *positive = BUILD(IR_GREATER_EQUAL, x, number(n, x, 0)), *scaled = BUILD(IR_MULTIPLY, x, slope);
+  return positive && scaled && ir_onnx_out(n, 0, BUILD(IR_WHERE, positive, x, scaled));
+}
+
+bool import_isinf(ir_onnx_node *n) {
+  ir_value *x = ir_onnx_in(n, 0);
+  int64_t up = ir_onnx_int(n, "detect_positive", 1), down = ir_onnx_int(n, "detect_negative", 1);
+  if (!up || !down) return ir_onnx_fail(n, "not implemented: one sign only");
+  return x && ir_onnx_out(n, 0, BUILD(IR_ISINF, x));
+}
+
+static bool clip(ir_onnx_node *n, ir_value *x, double least, double most) {
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CLIP, IR_OPERANDS(x), IR_SET({"min", real(n, least)}, {"max", real(n, most)})));
+}
+
+bool import_clip_attrs(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  return clip(n, ir_onnx_in(n, 0), ir_onnx_float(n, "min", -INFINITY), ir_onnx_float(n, "max", INFINITY));
+}
+
+bool import_clip(ir_onnx_node *n) {
+  double least = -INFINITY, most = INFINITY;
+  if (ir_onnx_present(n, 1) && !ir_onnx_in_number(n, 1, &least)) return false;
+  if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &most)) return false;
+  return clip(n, ir_onnx_in(n, 0), least, most);
+}
+
+bool import_cast(ir_onnx_node *n) {
+  int64_t to = ir_onnx_int(n, "to", 0);
+  ir_onnx_ignore(n, "saturate");
+  ir_dtype dtype = ir_onnx_dtype((int32_t)to);
+  if (dtype == IR_DTYPE_UNKNOWN) return ir_onnx_fail(n, "not implemented: element type %lld", (long long)to);
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && (dtype == IR_I64 || dtype == IR_I32)) {
+    ir_onnx_known *cast = ir_onnx_known_new(n->im, dtype, known->rank, known->count);
+    for (size_t i = 0; i < known->count; i++) {
+      int64_t value;
+      cast->elements[i] = known->elements[i];
+      bool fits = dtype == IR_I64 || (ir_expr_is_int(known->elements[i], &value) && value == (int32_t)value);
+      if (fits) continue;
+      if (ir_expr_is_int(known->elements[i], &value)) return ir_onnx_fail(n, "%lld does not fit into i32", (long long)value);
+      /* Extents go through i32 unchanged as long as they fit: checked when the function is entered. */
+      *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, known->elements[i], ir_expr_i64(CONTEXT, INT32_MAX));
+    }
+    return ir_onnx_out_known(n, 0, cast);
+  }
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)})));
+}
+
+/* Arithmetic on extents. */
+static bool known_binary(ir_onnx_node *n, const ir_onnx_known *a, const ir_onnx_known *b) {
+  static const struct {
+    ir_opcode code;
+    ir_scalar_code scalar;
+  } codes[] = {{IR_ADD, IR_S_ADD}, {IR_SUBTRACT, IR_S_SUB}, {IR_MULTIPLY, IR_S_MUL}, {IR_DIVIDE, IR_S_TRUNCDIV}};
+  size_t at = 0;
+  while (at < ir_count_of(codes) && codes[at].code != n->row->code) at++;
+  if (at == ir_count_of(codes) || (a->count != b->count && a->count != 1 && b->count != 1)) return false;
+  size_t count = a->count == 1 ? b->count : a->count;
+  ir_onnx_known *result = ir_onnx_known_new(n->im, a->dtype, a->rank > b->rank ? a->rank : b->rank, count);
+  for (size_t i = 0; i < count; i++) {
+    const ir_expr *x = a->elements[a->count == 1 ? 0 : i], *y = b->elements[b->count == 1 ? 0 : i];
+    result->elements[i] = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, codes[at].scalar, x, y));
+  }
+  return ir_onnx_out_known(n, 0, result);
+}
+
+bool import_binary(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  const ir_onnx_known *ka = ir_onnx_in_known(n, 0), *kb = ir_onnx_in_known(n, 1);
+  if (ka && kb && known_binary(n, ka, kb)) return true;
+  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
+  if (!a || !b) return false;
+  if (n->im->opset < 7) {
+    int64_t broadcast = ir_onnx_int(n, "broadcast", 0), rank = ir_onnx_rank(n, a), own = ir_onnx_rank(n, b);
+    int64_t axis = ir_onnx_has(n, "axis") ? ir_onnx_int(n, "axis", 0) : rank - own;
+    if (rank < 0 || own < 0) return false;
+    if (axis < 0) axis += rank;
+    if (broadcast && axis != rank - own) {
+      const ir_expr *dims[64];
+      if (axis < 0 || axis + own > rank || rank > 64) return ir_onnx_fail(n, "axis %lld", (long long)axis);
+      for (int64_t i = 0; i < rank - axis; i++) dims[i] = i < own ? ir_onnx_dim(b, (size_t)i) : ir_expr_i64(CONTEXT, 1);
+      b = ir_onnx_reshape(n, b, (size_t)(rank - axis), dims);
+    }
+  }
+  return b && ir_onnx_out(n, 0, BUILD(n->row->code, a, b));
+}
+
+bool import_bitshift(ir_onnx_node *n) {
+  const char *direction = ir_onnx_string(n, "direction", "");
+  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
+  bool left = !strcmp(direction, "LEFT");
+  if (!left && strcmp(direction, "RIGHT")) return ir_onnx_fail(n, "direction '%s': expected LEFT or RIGHT", direction);
+  return a && b && ir_onnx_out(n, 0, BUILD(left ? IR_LEFT_SHIFT : IR_RIGHT_SHIFT, a, b));
+}
+
+bool import_mod(ir_onnx_node *n) {
+  int64_t fmod_form = ir_onnx_int(n, "fmod", 0);
+  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
+  if (!a || !b) return false;
+  if (!fmod_form && ir_is_float(ir_type_dtype(a->type))) return ir_onnx_fail(n, "floats need fmod = 1");
+  return ir_onnx_out(n, 0, BUILD(fmod_form ? IR_MOD : IR_FLOOR_MOD, a, b));
+}
+
+bool import_where(ir_onnx_node *n) {
+  ir_value *c = ir_onnx_in(n, 0), *a = ir_onnx_in(n, 1), *b = ir_onnx_in(n, 2);
+  return c && a && b && ir_onnx_out(n, 0, BUILD(IR_WHERE, c, a, b));
+}
+
+bool import_variadic(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "consumed_inputs");
+  ir_value *sum = ir_onnx_in(n, 0);
+  for (size_t i = 1; sum && i < n->proto->n_input; i++) {
+    ir_value *next = ir_onnx_in(n, i);
+    sum = next ? BUILD(n->row->code, sum, next) : NULL;
+  }
+  if (sum && !strcmp(n->row->name, "Mean") && n->proto->n_input > 1) sum = BUILD(IR_DIVIDE, sum, number(n, sum, (double)n->proto->n_input));
+  return ir_onnx_out(n, 0, sum);
+}
+
+bool import_matmul(ir_onnx_node *n) {
+  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
+  return a && b && ir_onnx_out(n, 0, BUILD(IR_MATMUL, a, b));
+}
+
+bool import_gemm(ir_onnx_node *n) {
+  ir_onnx_ignore(n, "broadcast");
+  double alpha = ir_onnx_float(n, "alpha", 1), beta = ir_onnx_float(n, "beta", 1);
+  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
+  int64_t ta = ir_onnx_int(n, "transA", 0), tb = ir_onnx_int(n, "transB", 0);
+  if (!a || !b) return false;
+  if (ir_onnx_rank(n, a) != 2 || ir_onnx_rank(n, b) != 2) return ir_onnx_fail(n, "operands of rank %d and %d, expected 2 and 2", ir_onnx_rank(n, a), ir_onnx_rank(n, b));
+  if (ta) a = BUILD(IR_PERMUTE_DIMS, a);
+  if (tb) b = BUILD(IR_PERMUTE_DIMS, b);
+  ir_value *y = a && b ? BUILD(IR_MATMUL, a, b) : NULL;
+  if (y && alpha != 1) y = BUILD(IR_MULTIPLY, y, number(n, y, alpha));
+  if (y && ir_onnx_present(n, 2)) {
+    ir_value *c = ir_onnx_in(n, 2);
+    if (c && beta != 1) c = BUILD(IR_MULTIPLY, c, number(n, c, beta));
+    y = c ? BUILD(IR_ADD, y, c) : NULL;
+  }
+  return ir_onnx_out(n, 0, y);
+}
+
+bool import_reduce(ir_onnx_node *n) {
+  size_t count = 0;
+  const int64_t *axes = ir_onnx_ints(n, "axes", &count);
+  int64_t keep = ir_onnx_int(n, "keepdims", 1), noop = ir_onnx_int(n, "noop_with_empty_axes", 0);
+  if (ir_onnx_present(n, 1) && !ir_onnx_in_ints(n, 1, &axes, &count)) return false;
+  ir_value *x = ir_onnx_in(n, 0);
+  if (!x) return false;
+  if (!count && noop) return ir_onnx_out(n, 0, x);
+  if (n->row->variant) x = BUILD(n->row->variant, x);
+  if (!x) return false;
+  const ir_attr *axis = count ? ir_attr_ints(CONTEXT, count, axes) : NULL;
+  return ir_onnx_out(n, 0, ir_build1(&n->im->b, n->row->code, IR_OPERANDS(x), IR_SET({"axis", axis}, {"keepdims", ir_attr_bool(CONTEXT, keep != 0)})));
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/* frontends/onnx/ops_shape.c - constants, shapes, and what moves elements. On known elements these compute at once. */
+#include "frontends/onnx/importer.h"
+
+#define CONTEXT (n->im->context)
+#define KNOWN(values) ((ir_onnx_known *)(uintptr_t)(values))
+
+bool import_constant(ir_onnx_node *n) {
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
+  if (!attr || !attr->t) return ir_onnx_fail(n, "not implemented: a constant that is no tensor");
+  /* Made when something needs it: a shape may never become a tensor. */
+  ir_onnx_known *known = ir_onnx_known_of(n->im, attr->t);
+  if (known) return ir_onnx_out_known(n, 0, known);
+  ir_value *value = ir_onnx_constant(n->im, attr->t, n->proto->n_output ? n->proto->output[0] : NULL);
+  return value && ir_onnx_out(n, 0, value) && ir_onnx_remember(n, attr->t);
+}
+
+bool import_constant_of_shape(ir_onnx_node *n) {
+  const ir_onnx_known *shape = ir_onnx_in_known(n, 0);
+  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  const Onnx__AttributeProto *attr = ir_onnx_attr(n, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
+  ir_data data = {.dtype = IR_F32};
+  const ir_type *type;
+  uint64_t bits = 0;
+  if (attr && attr->t) {
+    if (!ir_onnx_tensor_data(n->im, attr->t, &data, &type)) return false;
+    size_t width = ir_dtypes[data.dtype].bits / 8;
+    if (data.size != width) return ir_onnx_fail(n, "value should be one element");
+    memcpy(&bits, data.bytes, width);
+  }
+  ir_value *fill = ir_build_scalar(&n->im->b, ir_expr_const(CONTEXT, data.dtype, 1, bits), NULL, 0);
+  return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_FULL, IR_OPERANDS(fill), IR_SET({"shape", ir_attr_dims(CONTEXT, shape->count, shape->elements)})));
+}
+
+bool import_shape(ir_onnx_node *n) {
+  ir_value *x = ir_onnx_in(n, 0);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0) return false;
+  int64_t start = ir_onnx_int(n, "start", 0), end = ir_onnx_int(n, "end", rank);
+  if (start < 0) start += rank;
+  if (end < 0) end += rank;
+  if (start < 0) start = 0;
+  if (end > rank) end = rank;
+  if (end < start) end = start;
+  ir_onnx_known *known = ir_onnx_known_new(n->im, IR_I64, 1, (size_t)(end - start));
+  for (int64_t i = start; i < end; i++) {
+    if (!ir_onnx_dim(x, (size_t)i)) return ir_onnx_fail(n, "not implemented: an extent that is only known when it runs");
+    known->elements[i - start] = ir_onnx_dim(x, (size_t)i);
+  }
+  return ir_onnx_out_known(n, 0, known);
+}
+
+bool import_size(ir_onnx_node *n) {
+  ir_value *x = ir_onnx_in(n, 0);
+  int rank = ir_onnx_rank(n, x);
+  ir_onnx_known *known = ir_onnx_known_new(n->im, IR_I64, 0, 1);
+  known->elements[0] = rank < 0 ? NULL : ir_onnx_dims_product(n, x, 0, (size_t)rank);
+  return known->elements[0] ? ir_onnx_out_known(n, 0, known) : ir_onnx_fail(n, "needs known extents");
+}
+
+static bool reshape_to(ir_onnx_node *n, const ir_expr *const *shape, size_t count, bool zero_copies) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  int64_t value;
+  if (known && count <= 1) {
+    ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, (int)count, known->count);
+    memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
+    return ir_onnx_out_known(n, 0, copy);
+  }
+  ir_value *x = ir_onnx_in(n, 0);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0) return false;
+  const ir_expr **dims = ir_new_array(&n->im->arena, const ir_expr *, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    dims[i] = shape[i];
+    bool zero = ir_expr_is_int(shape[i], &value) && value == 0 && zero_copies;
+    if (!zero) continue;
+    if (i >= (size_t)rank || !ir_onnx_dim(x, i)) return ir_onnx_fail(n, "0 at %zu copies an extent that is not there", i);
+    dims[i] = ir_onnx_dim(x, i);
+  }
+  return ir_onnx_out(n, 0, ir_onnx_reshape(n, x, count, dims));
+}
+
+static const ir_expr *const *as_exprs(ir_onnx_node *n, const int64_t *values, size_t count) {
+  const ir_expr **exprs = ir_new_array(&n->im->arena, const ir_expr *, count + 1);
+  for (size_t i = 0; i < count; i++) exprs[i] = ir_expr_i64(CONTEXT, values[i]);
+  return exprs;
+}
+
+bool import_reshape_attrs(ir_onnx_node *n) {
+  size_t count;
+  ir_onnx_ignore(n, "consumed_inputs");
+  const int64_t *shape = ir_onnx_ints(n, "shape", &count);
+  return reshape_to(n, as_exprs(n, shape, count), count, true);
+}
+
+bool import_reshape(ir_onnx_node *n) {
+  const ir_onnx_known *shape = ir_onnx_in_known(n, 1);
+  bool zero_copies = !ir_onnx_int(n, "allowzero", 0);
+  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  return reshape_to(n, shape->elements, shape->count, zero_copies);
+}
+
+bool import_flatten(ir_onnx_node *n) {
+  ir_value *x = ir_onnx_in(n, 0);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0) return false;
+  int64_t axis = ir_onnx_int(n, "axis", 1);
+  if (axis < -rank || axis > rank) return ir_onnx_fail(n, "axis %lld of a tensor of rank %d", (long long)axis, rank);
+  if (axis < 0) axis += rank;
+  const ir_expr *dims[] = {ir_onnx_dims_product(n, x, 0, (size_t)axis), ir_onnx_dims_product(n, x, (size_t)axis, (size_t)rank)};
+  return ir_onnx_out(n, 0, ir_onnx_reshape(n, x, 2, dims));
+}
+
+bool import_transpose(ir_onnx_node *n) {
+  size_t count;
+  const int64_t *perm = ir_onnx_ints(n, "perm", &count);
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_PERMUTE_DIMS, IR_OPERANDS(x), IR_SET({"axes", perm ? ir_attr_ints(CONTEXT, count, perm) : NULL})));
+}
+
+/* Axes from an attribute, or from input 1. */
+static bool axes_of(ir_onnx_node *n, const int64_t **axes, size_t *count) {
+  *axes = ir_onnx_ints(n, "axes", count);
+  return !ir_onnx_present(n, 1) || ir_onnx_in_ints(n, 1, axes, count);
+}
+
+static bool known_as(ir_onnx_node *n, const ir_onnx_known *known, int rank) {
+  ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, rank, known->count);
+  memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
+  return ir_onnx_out_known(n, 0, copy);
+}
+
+bool import_squeeze(ir_onnx_node *n) {
+  const int64_t *axes;
+  size_t count;
+  if (!axes_of(n, &axes, &count)) return false;
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && known->rank == 1 && known->count == 1) return known_as(n, known, 0);
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_SQUEEZE, IR_OPERANDS(x), IR_SET({"axis", count ? ir_attr_ints(CONTEXT, count, axes) : NULL})));
+}
+
+bool import_unsqueeze(ir_onnx_node *n) {
+  const int64_t *axes;
+  size_t count;
+  if (!axes_of(n, &axes, &count)) return false;
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && known->rank == 0 && count == 1) return known_as(n, known, 1);
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_EXPAND_DIMS, IR_OPERANDS(x), IR_SET({"axis", ir_attr_ints(CONTEXT, count, axes)})));
+}
+
+bool import_expand(ir_onnx_node *n) {
+  const ir_onnx_known *shape = ir_onnx_in_known(n, 1);
+  ir_value *x = ir_onnx_in(n, 0);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0) return false;
+  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  size_t own = (size_t)rank, out = own > shape->count ? own : shape->count;
+  const ir_expr **dims = ir_new_array(&n->im->arena, const ir_expr *, out + 1);
+  for (size_t i = 0; i < out; i++) {
+    const ir_expr *a = i + own >= out ? ir_onnx_dim(x, i + own - out) : NULL, *b = i + shape->count >= out ? shape->elements[i + shape->count - out] : NULL;
+    int64_t value;
+    bool one = b && ir_expr_is_int(b, &value) && value == 1;
+    dims[i] = a && (!b || one) ? a : b;
+    bool unit = a && ir_expr_is_int(a, &value) && value == 1;
+    if (a && b && !one && !unit && ir_prove_equal(CONTEXT, NULL, a, b) != IR_PROVEN) dims[i] = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, IR_S_BCAST, b, a));
+  }
+  return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_BROADCAST_TO, IR_OPERANDS(x), IR_SET({"shape", ir_attr_dims(CONTEXT, out, dims)})));
+}
+
+bool import_concat(ir_onnx_node *n) {
+  int64_t axis = ir_onnx_int(n, "axis", 1);
+  size_t count = n->proto->n_input, total = 0;
+  bool all = true;
+  for (size_t i = 0; i < count; i++) {
+    const ir_onnx_known *known = ir_onnx_in_known(n, i);
+    all &= known && known->rank == 1;
+    total += known ? known->count : 0;
+  }
+  if (all && count) {
+    ir_onnx_known *joined = ir_onnx_known_new(n->im, ir_onnx_in_known(n, 0)->dtype, 1, total);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+      const ir_onnx_known *known = ir_onnx_in_known(n, i);
+      memcpy(joined->elements + at, known->elements, known->count * sizeof *known->elements);
+      at += known->count;
+    }
+    return ir_onnx_out_known(n, 0, joined);
+  }
+  ir_value **values = ir_new_array(&n->im->arena, ir_value *, count + 1);
+  for (size_t i = 0; i < count; i++) {
+    values[i] = ir_onnx_in(n, i);
+    if (!values[i]) return false;
+  }
+  return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CONCAT, values, count, IR_SET({"axis", ir_attr_int(CONTEXT, axis)})));
+}
+
+bool import_split(ir_onnx_node *n) {
+  size_t count;
+  const int64_t *parts = ir_onnx_ints(n, "split", &count);
+  ir_onnx_ignore(n, "num_outputs");
+  if (ir_onnx_present(n, 1) && !ir_onnx_in_ints(n, 1, &parts, &count)) return false;
+  ir_value *x = ir_onnx_in(n, 0);
+  if (!x) return false;
+  const ir_attr *axis = ir_attr_int(CONTEXT, ir_onnx_int(n, "axis", 0));
+  ir_op *op;
+  if (count) {
+    if (count != n->proto->n_output) return ir_onnx_fail(n, "%zu parts for %zu outputs", count, n->proto->n_output);
+    int64_t *cuts = ir_new_array(&n->im->arena, int64_t, count + 1), at = 0;
+    for (size_t i = 0; i + 1 < count; i++) cuts[i] = at += parts[i];
+    op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"indices", ir_attr_ints(CONTEXT, count - 1, cuts)}, {"axis", axis}));
+  } else {
+    op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"sections", ir_attr_int(CONTEXT, (int64_t)n->proto->n_output)}, {"axis", axis}));
+  }
+  for (size_t i = 0; op && i < n->proto->n_output; i++) {
+    if (i >= op->result_count) return ir_onnx_fail(n, "%zu outputs of %u parts", n->proto->n_output, op->result_count);
+    if (ir_onnx_wants(n, i) && !ir_onnx_out(n, i, ir_op_result(op, i))) return false;
+  }
+  return op != NULL;
+}
+
+struct slice {
+  const ir_expr *const *starts, *const *ends;
+  const int64_t *axes, *steps;
+  size_t count, axis_count, step_count;
+};
+
+/* Known elements sliced with constants. */
+static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struct slice *s) {
+  int64_t start, end, step = s->step_count ? s->steps[0] : 1, size = (int64_t)known->count;
+  if (s->count != 1 || known->rank != 1 || step == 0 || !ir_expr_is_int(s->starts[0], &start) || !ir_expr_is_int(s->ends[0], &end)) return false;
+  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  if (start < 0) start += size;
+  if (end < 0) end = end < -size ? low : end + size;
+  start = start < low ? low : start > high ? high : start;
+  end = end < low ? low : end > high ? high : end;
+  ir_onnx_known *result = ir_onnx_known_new(n->im, known->dtype, 1, known->count);
+  size_t count = 0;
+  for (int64_t i = start; step > 0 ? i < end : i > end; i += step) result->elements[count++] = known->elements[i];
+  result->count = count;
+  return ir_onnx_out_known(n, 0, result);
+}
+
+static bool slice(ir_onnx_node *n, const struct slice *s) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && known_slice(n, known, s)) return true;
+  ir_value *x = ir_onnx_in(n, 0);
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_STRIDED_SLICE, IR_OPERANDS(x),
+                                          IR_SET({"begin", ir_attr_dims(CONTEXT, s->count, s->starts)}, {"end", ir_attr_dims(CONTEXT, s->count, s->ends)},
+                                                 {"strides", s->step_count ? ir_attr_ints(CONTEXT, s->step_count, s->steps) : NULL},
+                                                 {"axes", s->axis_count ? ir_attr_ints(CONTEXT, s->axis_count, s->axes) : NULL})));
+}
+
+bool import_slice_attrs(ir_onnx_node *n) {
+  struct slice s = {.count = 0};
+  size_t ends;
+  const int64_t *start = ir_onnx_ints(n, "starts", &s.count), *end = ir_onnx_ints(n, "ends", &ends);
+  s.axes = ir_onnx_ints(n, "axes", &s.axis_count);
+  if (!start || !end || ends != s.count || (s.axes && s.axis_count != s.count)) return ir_onnx_fail(n, "starts, ends and axes of different lengths");
+  s.starts = as_exprs(n, start, s.count);
+  s.ends = as_exprs(n, end, s.count);
+  return slice(n, &s);
+}
+
+bool import_slice(ir_onnx_node *n) {
+  const ir_onnx_known *starts = ir_onnx_in_known(n, 1), *ends = ir_onnx_in_known(n, 2);
+  if (!starts || !ends) return ir_onnx_fail(n, "not implemented: starts and ends that are only known when it runs");
+  struct slice s = {.starts = starts->elements, .ends = ends->elements, .count = starts->count};
+  if (ends->count != starts->count) return ir_onnx_fail(n, "starts and ends of different lengths");
+  if (ir_onnx_present(n, 3) && !ir_onnx_in_ints(n, 3, &s.axes, &s.axis_count)) return false;
+  if (ir_onnx_present(n, 4) && !ir_onnx_in_ints(n, 4, &s.steps, &s.step_count)) return false;
+  if ((s.axis_count && s.axis_count != s.count) || (s.step_count && s.step_count != s.count)) return ir_onnx_fail(n, "axes or steps of another length than starts");
+  return slice(n, &s);
+}
+
+bool import_gather(ir_onnx_node *n) {
+  int64_t axis = ir_onnx_int(n, "axis", 0), at;
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0), *index = ir_onnx_in_known(n, 1);
+  if (known && index && known->rank == 1) {
+    ir_onnx_known *picked = ir_onnx_known_new(n->im, known->dtype, index->rank, index->count);
+    for (size_t i = 0; i < index->count; i++) {
+      bool fits = ir_expr_is_int(index->elements[i], &at) && at >= -(int64_t)known->count && at < (int64_t)known->count;
+      if (!fits) return ir_onnx_fail(n, "an index that is not within the %zu elements", known->count);
+      picked->elements[i] = known->elements[at < 0 ? at + (int64_t)known->count : at];
+    }
+    return ir_onnx_out_known(n, 0, picked);
+  }
+  ir_value *x = ir_onnx_in(n, 0), *indices = ir_onnx_in(n, 1);
+  return x && indices && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_TAKE, IR_OPERANDS(x, indices), IR_SET({"axis", ir_attr_int(CONTEXT, axis)})));
+}
