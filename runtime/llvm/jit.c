@@ -18,12 +18,16 @@ typedef struct compile_job {
 
 static char *error_text(LLVMErrorRef error) { return error ? LLVMGetErrorMessage(error) : NULL; }
 
+/* Vectors are made when loops are emitted, so that little is left to do. Against default<O2> this takes a fourth of the
+ * time, code generation a fourth less, and the code is no slower [78 kernels of a classifier: 0.20 + 0.54 s of processor
+ * time against 0.79 + 0.72 s, 2.13 against 2.33 ms a run]. */
+static const char passes[] =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),"
+    "loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
+
 static LLVMErrorRef optimize(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  /* Vectors are made when loops are emitted. */
-  LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
-  LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
-  LLVMErrorRef error = LLVMRunPasses(module, "default<O2>", machine, options);
+  LLVMErrorRef error = LLVMRunPasses(module, passes, machine, options);
   LLVMDisposePassBuilderOptions(options);
   return error;
 }

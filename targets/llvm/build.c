@@ -3,6 +3,7 @@
 #include "targets/llvm/llvm.h"
 
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/Target.h>
 #include <stdarg.h>
 
 void emit_cannot(emit_function *f, ir_range range, const char *format, ...) {
@@ -47,20 +48,9 @@ void emit_function_start(emit_function *f, emit_unit *unit, ir_func *source, LLV
   f->entry = emit_block(f, "entry");
   LLVMBasicBlockRef body = emit_block(f, "body");
   LLVMPositionBuilderAtEnd(f->builder, f->entry);
+  f->slots = LLVMBuildAlloca(f->builder, unit->ptr, "owners");
   LLVMBuildBr(f->builder, body);
   LLVMPositionBuilderAtEnd(f->builder, body);
-}
-
-void emit_function_end(emit_function *f) {
-  LLVMBuildRet(f->builder, LLVMConstInt(f->unit->i32, 0, 0));
-  if (f->fail) {
-    emit_at(f, f->fail);
-    for (size_t i = f->slots.count; i > 0; i--) emit_release(f, f->slots.at[i - 1]);
-    LLVMBuildRet(f->builder, LLVMConstInt(f->unit->i32, 1, 0));
-  }
-  LLVMDisposeBuilder(f->builder);
-  ir_arena_free(&f->arena);
-  ir_arena_free(&f->scratch);
 }
 
 emit_loop emit_loop_begin(emit_function *f, LLVMValueRef first, LLVMValueRef end, int64_t step, const char *name) {
@@ -170,12 +160,35 @@ void emit_require_ok(emit_function *f, LLVMValueRef status) {
 /* --- memory --- */
 
 LLVMValueRef emit_slot(emit_function *f) {
-  LLVMValueRef slot = emit_stack(f, f->unit->ptr, 0, "owner");
   LLVMBasicBlockRef here = go_to_entry(f);
-  LLVMBuildStore(f->builder, LLVMConstNull(f->unit->ptr), slot);
+  LLVMValueRef slot = emit_element(f, f->unit->ptr, f->slots, emit_i64(f->unit, (int64_t)f->slot_count++), true);
   LLVMPositionBuilderAtEnd(f->builder, here);
-  *ir_push(&f->arena, &f->slots) = slot;
   return slot;
+}
+
+/* How many slots there are is known at the end: only now the array gets its size. */
+static void finish_slots(emit_function *f) {
+  emit_unit *unit = f->unit;
+  if (!f->slot_count) {
+    LLVMReplaceAllUsesWith(f->slots, LLVMGetPoison(unit->ptr));
+    LLVMInstructionEraseFromParent(f->slots);
+    return;
+  }
+  LLVMPositionBuilderBefore(f->builder, f->slots);
+  LLVMTypeRef type = LLVMArrayType2(unit->ptr, f->slot_count);
+  LLVMValueRef slots = LLVMBuildAlloca(f->builder, type, "owners");
+  LLVMReplaceAllUsesWith(f->slots, slots);
+  LLVMInstructionEraseFromParent(f->slots);
+  LLVMPositionBuilderBefore(f->builder, LLVMGetNextInstruction(slots));
+  uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(unit->module), type);
+  LLVMBuildMemSet(f->builder, slots, LLVMConstInt(unit->i8, 0, 0), emit_i64(unit, (int64_t)size), LLVMGetAlignment(slots));
+  f->slots = slots;
+}
+
+static void release_all(emit_function *f) {
+  emit_loop loop = emit_loop_begin(f, emit_i64(f->unit, 0), emit_i64(f->unit, (int64_t)f->slot_count), 1, "owner");
+  emit_release(f, emit_element(f, f->unit->ptr, f->slots, loop.counter, true));
+  emit_loop_end(f, &loop);
 }
 
 LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef bytes) {
@@ -183,27 +196,24 @@ LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef byt
   LLVMTypeRef params[] = {unit->ptr, unit->i64};
   LLVMValueRef args[] = {f->context, bytes};
   LLVMValueRef memory = LLVMBuildCall2(f->builder, LLVMFunctionType(unit->ptr, params, 2, 0), context_member(f, 0), args, 2, "");
+  emit_take(f, slot, memory);
+  return memory;
+}
+
+void emit_take(emit_function *f, LLVMValueRef slot, LLVMValueRef memory) {
   LLVMBasicBlockRef good = emit_block(f, "good");
-  LLVMValueRef none = LLVMBuildICmp(f->builder, LLVMIntEQ, memory, LLVMConstNull(unit->ptr), "");
+  LLVMValueRef none = LLVMBuildICmp(f->builder, LLVMIntEQ, memory, LLVMConstNull(f->unit->ptr), "");
   LLVMBuildCondBr(f->builder, none, fail_block(f), good);
   emit_at(f, good);
   LLVMBuildStore(f->builder, memory, slot);
-  return memory;
 }
 
 void emit_release(emit_function *f, LLVMValueRef slot) {
   emit_unit *unit = f->unit;
-  LLVMValueRef memory = LLVMBuildLoad2(f->builder, unit->ptr, slot, "");
-  LLVMBasicBlockRef drop = emit_block(f, "free"), done = emit_block(f, "done");
-  LLVMValueRef none = LLVMBuildICmp(f->builder, LLVMIntEQ, memory, LLVMConstNull(unit->ptr), "");
-  LLVMBuildCondBr(f->builder, none, done, drop);
-  emit_at(f, drop);
   LLVMTypeRef params[] = {unit->ptr, unit->ptr};
-  LLVMValueRef args[] = {f->context, memory};
+  LLVMValueRef args[] = {f->context, LLVMBuildLoad2(f->builder, unit->ptr, slot, "")};
   LLVMBuildCall2(f->builder, LLVMFunctionType(unit->nothing, params, 2, 0), context_member(f, 1), args, 2, "");
   LLVMBuildStore(f->builder, LLVMConstNull(unit->ptr), slot);
-  LLVMBuildBr(f->builder, done);
-  emit_at(f, done);
 }
 
 static LLVMValueRef checked_mul(emit_function *f, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *overflow) {
@@ -230,11 +240,15 @@ static void refuse_extents(emit_function *f, LLVMValueRef bad, ir_range range, c
 }
 
 LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_dtype dtype, unsigned lanes, size_t rank,
-                        LLVMValueRef *dims) {
+                        LLVMValueRef *dims, bool known) {
   emit_unit *unit = f->unit;
   LLVMValueRef zero = emit_i64(unit, 0), one = emit_i64(unit, 1), none = LLVMConstInt(unit->i1, 0, 0);
   LLVMValueRef product = one, bad = none, empty = none;
   for (size_t i = 0; i < rank; i++) {
+    if (known) {
+      product = i ? LLVMBuildMul(f->builder, product, dims[i], "") : dims[i];
+      continue;
+    }
     LLVMValueRef is_zero = LLVMBuildICmp(f->builder, LLVMIntEQ, dims[i], zero, "");
     bad = LLVMBuildOr(f->builder, bad, LLVMBuildNot(f->builder, emit_is_extent(f, dims[i]), ""), "");
     empty = LLVMBuildOr(f->builder, empty, is_zero, "");
@@ -244,10 +258,12 @@ LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_d
     bool constant = emit_is_const(product, &a) && emit_is_const(factor, &b) && !__builtin_mul_overflow(a, b, &folded);
     product = constant ? emit_i64(unit, folded) : i ? checked_mul(f, product, factor, &bad) : factor;
   }
-  bad = LLVMBuildOr(f->builder, bad, LLVMBuildNot(f->builder, emit_is_extent(f, product), ""), "");
-  if (f->overflow) bad = LLVMBuildOr(f->builder, bad, f->overflow, "");
+  if (!known) {
+    bad = LLVMBuildOr(f->builder, bad, LLVMBuildNot(f->builder, emit_is_extent(f, product), ""), "");
+    if (f->overflow) bad = LLVMBuildOr(f->builder, bad, f->overflow, "");
+    refuse_extents(f, bad, range, what, rank, dims);
+  }
   f->overflow = NULL;
-  refuse_extents(f, bad, range, what, rank, dims);
   /* Of 2^48 elements the bytes fit. */
   LLVMValueRef bytes = LLVMBuildMul(f->builder, product, emit_i64(unit, (int64_t)emit_size(dtype) * lanes), "");
   return LLVMBuildSelect(f->builder, empty, zero, bytes, "");
@@ -259,4 +275,17 @@ void emit_dims(emit_function *f, size_t rank, const ir_expr *const *exprs, LLVMV
   f->overflow = LLVMConstInt(f->unit->i1, 0, 0);
   for (size_t i = 0; i < rank; i++) dims[i] = emit_uniform(f, NULL, exprs[i]);
   f->hoists = hoists;
+}
+
+void emit_function_end(emit_function *f) {
+  LLVMBuildRet(f->builder, LLVMConstInt(f->unit->i32, 0, 0));
+  finish_slots(f);
+  if (f->fail) {
+    emit_at(f, f->fail);
+    if (f->slot_count) release_all(f);
+    LLVMBuildRet(f->builder, LLVMConstInt(f->unit->i32, 1, 0));
+  }
+  LLVMDisposeBuilder(f->builder);
+  ir_arena_free(&f->arena);
+  ir_arena_free(&f->scratch);
 }

@@ -152,8 +152,18 @@ static void check_divisor(emit_scope *scope, const ir_expr *expr, const emit_hin
   emit_require(f, fine, scope->op->range, ir_op_loc(scope->op), "division by zero", 0, NULL);
 }
 
+/* Facts say that a closed expression is far from overflow. */
+static bool fits(emit_function *f, const ir_expr *expr) {
+  int64_t least, most, far = INT64_C(1) << 62;
+  if (expr->has_args || !f->facts) return false;
+  ir_range_of(f->unit->context, f->facts, expr, &least, &most);
+  return least > -far && most < far;
+}
+
 /* i64 arithmetic on sizes that notes when it does not fit. */
-static LLVMValueRef overflowing(emit_function *f, ir_scalar_code code, const LLVMValueRef *in) {
+static LLVMValueRef overflowing(emit_function *f, const ir_expr *expr, const LLVMValueRef *in) {
+  int code = expr->code;
+  if (fits(f, expr)) return NULL;
   const char *name = code == IR_S_ADD ? "llvm.sadd.with.overflow" : code == IR_S_SUB ? "llvm.ssub.with.overflow"
                      : code == IR_S_MUL ? "llvm.smul.with.overflow" : NULL;
   if (!name) return NULL;
@@ -183,7 +193,7 @@ static emit_value apply(emit_scope *scope, const ir_expr *expr) {
   }
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
   check_divisor(scope, expr, &hint, values[expr->count - 1]);
-  LLVMValueRef value = f->overflow && operand == IR_I64 ? overflowing(f, (ir_scalar_code)expr->code, values) : NULL;
+  LLVMValueRef value = f->overflow && operand == IR_I64 ? overflowing(f, expr, values) : NULL;
   if (!value) value = emit_operator(f, (ir_scalar_code)expr->code, operand, values, &hint);
   return uniform ? emit_uniform_value(value) : vector_value(value);
 }

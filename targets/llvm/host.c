@@ -77,7 +77,10 @@ static const char *param_text(host *h, const ir_func *func, size_t i) {
 /* Facts of a function take its extents for what ir/simplify.h says of them. */
 static void check_sizes(host *h, ir_range range, const char *what, const host_value *value) {
   for (size_t i = 0; value->type->kind == IR_TYPE_TUPLE && i < value->count; i++) check_sizes(h, range, what, value->fields[i]);
-  if (value->dims) emit_bytes(&h->f, range, what, IR_I8, 1, value->count, value->dims);
+  if (!value->dims) return;
+  /* Tensors of this process are made with extents that are right. */
+  if (h->f.unit->whole) emit_bytes(&h->f, range, what, IR_I8, 1, value->count, value->dims, ir_map_has(&h->sized, value->type));
+  host_note_size(h, value->type);
 }
 
 static bool take_params(host *h) {
@@ -123,7 +126,7 @@ static void flatten(host *h, results *list, host_value *value) {
 
 static LLVMValueRef result_bytes(host *h, ir_range range, const host_value *value) {
   emit_unit *unit = h->f.unit;
-  if (ir_is_tensor(value->type)) return host_bytes(h, range, value);
+  if (ir_is_tensor(value->type)) return host_bytes(h, range, value, true);
   if (ir_is_scalar(value->type)) return emit_i64(unit, emit_size(ir_type_dtype(value->type)));
   return emit_i64(unit, (int64_t)value->count * 8);
 }
@@ -131,7 +134,7 @@ static LLVMValueRef result_bytes(host *h, ir_range range, const host_value *valu
 /* The elements of VALUE at POINTER. */
 static void write_result(host *h, ir_range range, const host_value *value, LLVMValueRef pointer) {
   if (ir_is_tensor(value->type)) {
-    host_copy(h, pointer, value->data, host_bytes(h, range, value));
+    host_copy(h, pointer, value->data, host_bytes(h, range, value, true));
   } else if (ir_is_scalar(value->type)) {
     host_store(h, value->data, pointer, ir_type_dtype(value->type));
   } else {
@@ -223,6 +226,30 @@ static void emit_alloc(host *h, ir_op *op) {
   host_set(h, ir_op_result(op, 0), value);
 }
 
+static const ir_expr *size_of(host *h, const ir_type *type) {
+  ir_context *context = h->f.unit->context;
+  const ir_expr *size = ir_expr_i64(context, 1);
+  for (size_t i = 0; ir_is_tensor(type) && i < type->count; i++) {
+    if (!ir_type_dim(type, i)) return NULL;
+    size = ir_dim_mul(context, h->f.facts, size, ir_type_dim(type, i));
+  }
+  return size;
+}
+
+/* Two types are proven to have as many elements. */
+static bool same_size(host *h, const ir_type *a, const ir_type *b) {
+  const ir_expr *x = size_of(h, a), *y = size_of(h, b);
+  return x && y && ir_prove_equal(h->f.unit->context, h->f.facts, x, y) == IR_PROVEN;
+}
+
+static void compare_size(host *h, ir_op *op, const host_value *from, const host_value *value) {
+  LLVMValueRef have = ir_is_scalar(from->type) ? emit_i64(h->f.unit, emit_size(ir_type_dtype(from->type))) : host_bytes(h, op->range, from, true);
+  LLVMValueRef want = host_bytes(h, op->range, value, false);
+  LLVMValueRef same = LLVMBuildICmp(B, LLVMIntEQ, have, want, "");
+  const char *text = ir_arena_printf(&h->f.arena, "%s: the operand has {0} bytes, the result {1}", ir_op_row(op)->name);
+  emit_require(&h->f, same, op->range, ir_op_loc(op), text, 2, (LLVMValueRef[]){have, want});
+}
+
 /* The operand's elements in the result's shape. */
 static void emit_view(host *h, ir_op *op) {
   host_value *from = host_get(h, ir_op_operand(op, 0));
@@ -231,11 +258,7 @@ static void emit_view(host *h, ir_op *op) {
   value->data = host_pointer(h, ir_op_operand(op, 0));
   value->owners = from->owners;
   if (!host_extents(h, op->range, ir_op_row(op)->name, value)) return;
-  LLVMValueRef have = ir_is_scalar(from->type) ? emit_i64(h->f.unit, emit_size(ir_type_dtype(from->type))) : host_bytes(h, op->range, from);
-  LLVMValueRef want = host_bytes(h, op->range, value);
-  LLVMValueRef same = LLVMBuildICmp(B, LLVMIntEQ, have, want, "");
-  const char *text = ir_arena_printf(&h->f.arena, "%s: the operand has {0} bytes, the result {1}", ir_op_row(op)->name);
-  emit_require(&h->f, same, op->range, ir_op_loc(op), text, 2, (LLVMValueRef[]){have, want});
+  if (!same_size(h, from->type, value->type)) compare_size(h, op, from, value);
   host_set(h, ir_op_result(op, 0), value);
 }
 

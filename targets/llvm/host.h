@@ -43,6 +43,7 @@ typedef struct host {
   ir_map values;           /* ir_value -> host_value */
   ir_vec(const ir_expr *) bound;   /* symbols in the order in which they got values */
   ir_vec(host_bcast) bcasts;
+  ir_map sized;                    /* types without `?` of tensors that are known to exist: their extents have been checked */
 } host;
 
 /* A function of FUNC's name: rill_entry of targets/llvm/abi.h. Kernels must have been emitted. */
@@ -59,7 +60,10 @@ host_owner *host_own(host *h, ir_region *home);
 void host_owners_add(host *h, host_owners *owners, host_owner *owner);
 /* Fresh memory for TENSOR (whose dims are set), owned by the region at hand. */
 void host_allocate(host *h, ir_range range, host_value *tensor);
-LLVMValueRef host_bytes(host *h, ir_range range, const host_value *tensor);
+/* The bytes of TENSOR; where it does not EXIST yet its extents are checked, once a type. */
+LLVMValueRef host_bytes(host *h, ir_range range, const host_value *tensor, bool exists);
+/* From here on a tensor of TYPE exists. */
+void host_note_size(host *h, const ir_type *type);
 /* An extent; overflow fails at run time. */
 LLVMValueRef host_extent(host *h, ir_range range, const ir_expr *expr);
 /* The dims of a value of TYPE from its expressions; false, reported, where an extent is `?`. */
@@ -87,6 +91,8 @@ void host_forget_symbols(host *h, size_t count);
 /* Binds symbols that stand alone in TYPE, then (host_check) compares every other extent of VALUE with TYPE. */
 void host_bind(host *h, const ir_type *type, const host_value *value);
 void host_check(host *h, ir_range range, const char *what, const ir_type *type, const host_value *value);
+/* Extent ACTUAL on AXIS must be EXPR. */
+void host_check_extent(host *h, ir_range range, const char *what, size_t axis, const ir_expr *expr, LLVMValueRef actual);
 void host_collect_bcasts(host *h);
 /* Checks of bcast(a, b) whose symbols have values now. */
 void host_check_bcasts(host *h, ir_range range);

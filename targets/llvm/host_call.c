@@ -2,7 +2,7 @@
 /* targets/llvm/host_call.c - calls of kernels, with the symbols of their types, and of graph functions. */
 #include "targets/llvm/host.h"
 
-#include "ir/print.h"
+#include "ir/infer.h"
 
 #define B (h->f.builder)
 
@@ -24,6 +24,7 @@ typedef struct kernel_call {
   ir_op *op;
   const emit_kernel *kernel;
   host_value **args; /* of the parameters */
+  size_t *operands;  /* which of OP's operands each parameter gets; `out` parameters of call_tir: none */
   ir_map symbols;    /* of the callee */
 } kernel_call;
 
@@ -45,22 +46,47 @@ static void bind_callee(host *h, kernel_call *call) {
   }
 }
 
+/* Whether the arguments' types prove what the parameter's type asks of extent D. */
+static bool proves(host *h, const ir_binding *binding, const ir_type *param, const ir_type *arg, size_t d) {
+  const ir_expr *have = ir_is_tensor(arg) ? ir_type_dim(arg, d) : NULL;
+  const ir_expr *want = have ? ir_expr_substitute(h->f.unit->context, binding, ir_type_dim(param, d)) : NULL;
+  return want && ir_prove_equal(h->f.unit->context, h->f.facts, want, have) == IR_PROVEN;
+}
+
+static void bind_types(host *h, kernel_call *call, ir_binding *binding) {
+  const ir_func *func = call->kernel->func;
+  for (size_t i = 0; i < func->param_count; i++) {
+    if (!func->params[i].symbol) continue;
+    const ir_expr *expr = ir_value_closed_expr(ir_op_operand(call->op, call->operands[i]));
+    if (expr) ir_map_put(binding->arena, &binding->symbols, func->params[i].symbol, (void *)(uintptr_t)expr);
+  }
+  for (size_t i = 0; i < func->param_count; i++) {
+    const char *why;
+    if (!func->params[i].symbol) ir_unify(h->f.unit->context, h->f.facts, binding, func->params[i].type, call->args[i]->type, &why);
+  }
+}
+
 /* Extents that the argument's type does not already prove are compared: kernels rely on them. */
 static void check_args(host *h, kernel_call *call) {
   emit_function *f = &h->f;
   const ir_func *func = call->kernel->func;
   ir_map symbols = f->symbols;
   const ir_facts *facts = f->facts;
-  f->symbols = call->symbols;
-  f->facts = NULL;
+  ir_binding binding = {.arena = &f->scratch};
+  bind_types(h, call, &binding);
   for (size_t i = 0; i < func->param_count; i++) {
-    if (func->params[i].symbol || !ir_is_tensor(func->params[i].type)) continue;
-    const ir_string *name = func->params[i].name;
-    const char *what = ir_arena_printf(&f->arena, "argument '%s' of @%s", name ? name->text : "", func->item.name->text);
-    host_check(h, call->op->range, what, func->params[i].type, call->args[i]);
+    const ir_param *param = &func->params[i];
+    if (param->symbol || !ir_is_tensor(param->type)) continue;
+    const char *what = ir_arena_printf(&f->scratch, "argument '%s' of @%s", param->name ? param->name->text : "", func->item.name->text);
+    for (size_t d = 0; d < param->type->count; d++) {
+      if (proves(h, &binding, param->type, call->args[i]->type, d)) continue;
+      f->symbols = call->symbols;
+      f->facts = NULL;
+      host_check_extent(h, call->op->range, what, d, ir_type_dim(param->type, d), call->args[i]->dims[d]);
+      f->symbols = symbols;
+      f->facts = facts;
+    }
   }
-  f->symbols = symbols;
-  f->facts = facts;
 }
 
 static LLVMValueRef argument(host *h, kernel_call *call, size_t i) {
@@ -105,7 +131,7 @@ static host_value *writable(host *h, ir_op *op, ir_value *value, host_value *arg
   host_value *copy = host_new(h, op->range, arg->type);
   memcpy(copy->dims, arg->dims, arg->count * sizeof *arg->dims);
   host_allocate(h, op->range, copy);
-  host_copy(h, copy->data, arg->data, host_bytes(h, op->range, arg));
+  host_copy(h, copy->data, arg->data, host_bytes(h, op->range, arg, true));
   host_set(h, value, copy);
   return copy;
 }
@@ -135,8 +161,10 @@ static bool check_outs(host *h, const kernel_call *call) {
 static void call_kernel(host *h, ir_op *op, ir_func *func) {
   kernel_call call = {.op = op, .kernel = kernel_of(h, op, func)};
   call.args = ir_new_array(&h->f.arena, host_value *, func->param_count);
+  call.operands = ir_new_array(&h->f.arena, size_t, func->param_count);
   for (size_t i = 0; call.kernel && i < func->param_count; i++) {
     ir_value *operand = ir_op_operand(op, i);
+    call.operands[i] = i;
     call.args[i] = host_get(h, operand);
     if (!call.args[i]) return;
     if (func->params[i].direction != IR_IN) call.args[i] = writable(h, op, operand, call.args[i]);
@@ -151,8 +179,10 @@ void host_call_tir(host *h, ir_op *op) {
   kernel_call call = {.op = op, .kernel = func ? kernel_of(h, op, func) : NULL};
   if (!call.kernel) return;
   call.args = ir_new_array(&h->f.arena, host_value *, func->param_count);
+  call.operands = ir_new_array(&h->f.arena, size_t, func->param_count);
   for (size_t i = 0, in = 0, out = 0; i < func->param_count; i++) {
     if (func->params[i].direction != IR_OUT) {
+      call.operands[i] = in;
       call.args[i] = host_get(h, ir_op_operand(op, in++));
       if (!call.args[i]) return;
       continue;

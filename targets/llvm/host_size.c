@@ -63,7 +63,7 @@ void host_bind(host *h, const ir_type *type, const host_value *value) {
   }
 }
 
-static void check_extent(host *h, ir_range range, const char *what, size_t axis, const ir_expr *expr, LLVMValueRef actual) {
+void host_check_extent(host *h, ir_range range, const char *what, size_t axis, const ir_expr *expr, LLVMValueRef actual) {
   LLVMValueRef expected = host_extent(h, range, expr);
   if (expected == actual) return;
   ir_text text = {0};
@@ -85,7 +85,7 @@ void host_check(host *h, ir_range range, const char *what, const ir_type *type, 
   if (!ir_is_tensor(type) && type->kind != IR_TYPE_SHAPE) return;
   for (size_t i = 0; i < type->count; i++) {
     const ir_expr *expr = ir_type_dim(type, i);
-    if (expr) check_extent(h, range, what, i, expr, value->dims[i]);
+    if (expr) host_check_extent(h, range, what, i, expr, value->dims[i]);
   }
 }
 

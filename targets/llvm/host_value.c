@@ -92,17 +92,34 @@ void host_move(host *h, const host_value *value, const ir_region *home, LLVMValu
 
 /* --- memory --- */
 
-LLVMValueRef host_bytes(host *h, ir_range range, const host_value *tensor) {
+LLVMValueRef host_bytes(host *h, ir_range range, const host_value *tensor, bool exists) {
+  bool known = exists || ir_map_has(&h->sized, tensor->type);
   ir_text text = {0};
   ir_print_type(&text, tensor->type);
-  LLVMValueRef bytes = emit_bytes(&h->f, range, text.at, ir_type_dtype(tensor->type), 1, tensor->count, tensor->dims);
+  LLVMValueRef bytes = emit_bytes(&h->f, range, text.at, ir_type_dtype(tensor->type), 1, tensor->count, tensor->dims, known);
   ir_text_free(&text);
   return bytes;
 }
 
+void host_note_size(host *h, const ir_type *type) {
+  /* Inside of regions it may not be reached, and symbols may stand for something else later. */
+  if (h->region != h->f.source->body || !ir_is_tensor(type)) return;
+  for (size_t i = 0; i < type->count; i++) {
+    if (!ir_type_dim(type, i)) return;
+  }
+  ir_map_put(&h->f.arena, &h->sized, type, h);
+}
+
 void host_allocate(host *h, ir_range range, host_value *tensor) {
   host_owner *owner = host_own(h, h->region);
-  tensor->data = emit_allocate(&h->f, owner->slot, host_bytes(h, range, tensor));
+  int64_t count;
+  if (ir_type_static_dims(tensor->type, NULL, &count)) {
+    tensor->data = emit_allocate(&h->f, owner->slot, host_bytes(h, range, tensor, count <= IR_EXTENT_MAX));
+  } else {
+    const char *what = ir_type_text(&h->f.scratch, tensor->type);
+    tensor->data = emit_allocate_tensor(&h->f, owner->slot, range, what, ir_type_dtype(tensor->type), tensor->count, tensor->dims);
+  }
+  host_note_size(h, tensor->type);
   tensor->owners = (host_owners){0};
   host_owners_add(h, &tensor->owners, owner);
 }

@@ -18,6 +18,8 @@ typedef struct emit_target {
   const char *triple, *cpu, *features;
   char *layout;          /* the data layout as text; LLVMDisposeMessage frees it */
   unsigned vector_bytes; /* width of the vectors that loops are turned into */
+  bool masks;            /* accesses under a mask are instructions: of 4 and 8 bytes, contiguous */
+  bool all_masks;        /* of any width, gathers and scatters too */
 } emit_target;
 
 /* TRIPLE NULL: this machine; CPU "native": this machine's. Reports and returns false for what LLVM does not know. */
@@ -118,7 +120,10 @@ struct emit_function {
   unsigned width;                /* lanes of the vectorized loop around; 1: none */
   LLVMValueRef mask;             /* i1 vector: lanes that are on; NULL: all */
   bool unswitched;               /* inside a copy of a condition's body for whole vectors: no further copies */
-  ir_vec(LLVMValueRef) slots;    /* owners of memory: allocas holding NULL or what is to be freed */
+  LLVMValueRef slots;            /* owners of memory: an array of pointers, NULL or what is to be freed */
+  size_t slot_count;
+  LLVMValueRef extents;          /* what emit_allocate_tensor passes extents in */
+  size_t room;
   ir_vec(LLVMValueRef) owned;    /* those of the regions around, in a prim_func */
   bool failed;
 };
@@ -148,14 +153,20 @@ void emit_require_ok(emit_function *f, LLVMValueRef status);
 LLVMValueRef emit_slot(emit_function *f);
 /* BYTES of fresh memory, owned by SLOT. */
 LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef bytes);
+/* The same for a tensor with these extents, which are checked first. */
+LLVMValueRef emit_allocate_tensor(emit_function *f, LLVMValueRef slot, ir_range range, const char *what, ir_dtype dtype, size_t rank,
+                                  LLVMValueRef *dims);
+/* SLOT takes MEMORY, unless it is NULL: then the function has failed. */
+void emit_take(emit_function *f, LLVMValueRef slot, LLVMValueRef memory);
 void emit_release(emit_function *f, LLVMValueRef slot);
 /* Extents, with f->overflow noting where one does not fit: emit_bytes takes it in. */
 void emit_dims(emit_function *f, size_t rank, const ir_expr *const *exprs, LLVMValueRef *dims);
 /* 0 <= value <= IR_EXTENT_MAX */
 LLVMValueRef emit_is_extent(emit_function *f, LLVMValueRef value);
-/* The bytes of a buffer with these extents; what is no extent, or too much together (ir/simplify.h), fails at run time. */
+/* The bytes of a buffer with these extents; what is no extent, or too much together (ir/simplify.h), fails at run time,
+ * unless it is KNOWN that there is a tensor with these extents. */
 LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_dtype dtype, unsigned lanes, size_t rank,
-                        LLVMValueRef *dims);
+                        LLVMValueRef *dims, bool known);
 /* A loop of COUNT rounds in steps of STEP, from FIRST; emit_loop_end closes it and yields the counter past the end. */
 typedef struct emit_loop {
   LLVMBasicBlockRef head, body, exit;
@@ -249,6 +260,7 @@ void emit_vector_if(emit_function *f, ir_op *op);
 typedef struct emit_lanes_plan {
   unsigned bytes; /* the widest element that is computed with */
   bool nested;    /* there is a loop in it */
+  bool awkward;   /* under a mask some accesses come apart: narrow elements, and lanes that are no neighbours */
   size_t size;    /* nodes of expressions */
 } emit_lanes_plan;
 /* Whether the rounds of LOOP can be lanes. */

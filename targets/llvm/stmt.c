@@ -108,7 +108,7 @@ static void emit_alloc(emit_function *f, ir_op *op) {
     f->overflow = NULL;
     buffer->data = emit_stack(f, LLVMArrayType2(element, (uint64_t)(count ? count : 1)), 64, result->name ? result->name->text : "local");
   } else {
-    LLVMValueRef size = emit_bytes(f, op->range, "a buffer", buffer->dtype, type->lanes, type->count, buffer->dims);
+    LLVMValueRef size = emit_bytes(f, op->range, "a buffer", buffer->dtype, type->lanes, type->count, buffer->dims, false);
     LLVMValueRef slot = emit_slot(f);
     *ir_push(&f->arena, &f->owned) = slot;
     buffer->data = emit_allocate(f, slot, size);

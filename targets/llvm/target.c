@@ -28,6 +28,15 @@ static unsigned vector_bytes(const emit_target *target) {
   return 16;
 }
 
+static bool has_avx512(const emit_target *target) {
+  static const char *const with[] = {"x86-64-v4", "znver4", "znver5", "skylake-avx512", "icelake-server", "sapphirerapids"};
+  if (*target->features) return strstr(target->features, "+avx512bw") && strstr(target->features, "+avx512vl");
+  for (size_t i = 0; i < ir_count_of(with); i++) {
+    if (!strcmp(target->cpu, with[i])) return true;
+  }
+  return false;
+}
+
 static void initialize(bool all) {
   if (!all) {
     LLVMInitializeNativeTarget();
@@ -82,6 +91,9 @@ bool emit_target_find(ir_diags *diags, ir_arena *arena, const char *triple, cons
   LLVMDisposeTargetData(data);
   LLVMDisposeTargetMachine(machine);
   target->vector_bytes = vector_bytes(target);
+  bool x86 = !strncmp(target->triple, widths[0].prefix, strlen(widths[0].prefix));
+  target->all_masks = x86 && has_avx512(target);
+  target->masks = target->all_masks || (x86 && !narrow_x86(target));
   return true;
 }
 

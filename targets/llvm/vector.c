@@ -1,81 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/vector.c - loops over vectors. Rounds become lanes, as many as a register holds elements, and several
  * registers where the body has a loop of its own, so that its chains run side by side. What is left over at the end
- * runs in narrower vectors where the count is constant, else one by one. All operations are exact in every lane, so
+ * runs under a mask where the processor has masks, else in narrower vectors or one by one. All operations are exact in every lane, so
  * an element's value does not depend on where it falls. */
 #include "targets/llvm/llvm.h"
 
 #define B (f->builder)
 
-enum { MOST_LANES = 64, MOST_COPIES = 8 /* of a body, where the count is constant */, LARGEST_COPIES = 1500 /* their nodes */ };
+enum { NESTED_FACTOR = 4, MOST_LANES = 64, MOST_COPIES = 8 /* of a body, where the count is constant */, LARGEST_COPIES = 1500 /* their nodes */ };
 
-static void round_of_lanes(emit_function *f, ir_op *loop, LLVMValueRef base, unsigned width) {
+typedef struct shape {
+  ir_op *loop;
+  emit_lanes_plan plan;
+  unsigned width; /* of the main loop */
+  bool masks;     /* the rest can run under a mask */
+} shape;
+
+/* Rounds BASE to BASE + WIDTH, those below END where END is not NULL. */
+static void round_of_lanes(emit_function *f, const shape *s, LLVMValueRef base, unsigned width, LLVMValueRef end) {
   int64_t at;
   bool aligned = !emit_is_const(base, &at) || at % width == 0;
   f->width = width;
   emit_value counter = {.value = base, .step = width > 1 ? emit_i64(f->unit, 1) : NULL, .aligned = width > 1 && aligned};
-  emit_round(f, loop, counter);
+  if (end) {
+    /* Compared with what is left, which fits into 32 bits and cannot overflow. */
+    LLVMTypeRef narrow = LLVMVectorType(f->unit->i32, width);
+    LLVMValueRef left = LLVMBuildTrunc(B, LLVMBuildSub(B, end, base, ""), f->unit->i32, "");
+    LLVMValueRef numbers = LLVMConstTrunc(emit_iota(f, emit_i64(f->unit, 1), width), narrow);
+    f->mask = LLVMBuildICmp(B, LLVMIntULT, numbers, emit_splat(f, left, width), "");
+  }
+  emit_round(f, s->loop, counter);
+  f->mask = NULL;
   f->width = 1;
 }
 
 /* Rounds [first, end) in vectors of WIDTH; END - FIRST is a multiple of it, FIRST a multiple as well. */
-static void loop_of_lanes(emit_function *f, ir_op *loop, LLVMValueRef first, LLVMValueRef end, unsigned width) {
-  const ir_string *name = ir_op_region(loop, 0)->args[0]->name;
+static void loop_of_lanes(emit_function *f, const shape *s, LLVMValueRef first, LLVMValueRef end, unsigned width) {
+  const ir_string *name = ir_op_region(s->loop, 0)->args[0]->name;
   emit_loop rounds = emit_loop_begin(f, first, end, width, name ? name->text : "i");
-  round_of_lanes(f, loop, rounds.counter, width);
+  round_of_lanes(f, s, rounds.counter, width, NULL);
   emit_loop_end(f, &rounds);
 }
 
 static bool power_of_two(int64_t n) { return n > 0 && !(n & (n - 1)); }
 
-static void constant_count(emit_function *f, ir_op *loop, int64_t count, unsigned width, unsigned wide, const emit_lanes_plan *plan) {
-  emit_unit *unit = f->unit;
-  int64_t at = 0;
-  unsigned most = 4 * unit->target->vector_bytes / plan->bytes;
-  if (power_of_two(count) && count <= most && count <= MOST_LANES) wide = (unsigned)count;
-  for (unsigned step = wide; step; step = step > width && width < wide ? width : step / 2) {
-    int64_t rounds = (count - at) / step;
-    bool copies = rounds <= MOST_COPIES && (size_t)rounds * plan->size <= LARGEST_COPIES;
-    if (!copies && rounds > 1) {
-      int64_t end = at + rounds * step;
-      loop_of_lanes(f, loop, emit_i64(unit, at), emit_i64(unit, end), step);
-      at = end;
-      continue;
-    }
-    for (; rounds > 0; rounds--, at += step) round_of_lanes(f, loop, emit_i64(unit, at), step);
+/* Fewer rounds than the width, from AT on. */
+static void constant_rest(emit_function *f, const shape *s, int64_t at, int64_t count) {
+  if (s->masks && !power_of_two(count)) {
+    unsigned width = 2;
+    while (width < count) width *= 2;
+    round_of_lanes(f, s, emit_i64(f->unit, at), width, emit_i64(f->unit, at + count));
+    return;
+  }
+  for (unsigned width = MOST_LANES; width; width /= 2) {
+    if (!(count & width)) continue;
+    round_of_lanes(f, s, emit_i64(f->unit, at), width, NULL);
+    at += width;
   }
 }
 
-static LLVMValueRef rounded_down(emit_function *f, LLVMValueRef count, unsigned width) {
-  return LLVMBuildAnd(B, count, emit_i64(f->unit, -(int64_t)width), "");
+static void constant_count(emit_function *f, const shape *s, int64_t count) {
+  emit_unit *unit = f->unit;
+  unsigned width = s->width, most = 4 * unit->target->vector_bytes / s->plan.bytes;
+  if (power_of_two(count) && count <= most && count <= MOST_LANES) width = (unsigned)count;
+  int64_t rounds = count / width, end = rounds * width;
+  if (rounds <= MOST_COPIES && (size_t)rounds * s->plan.size <= LARGEST_COPIES) {
+    for (int64_t i = 0; i < rounds; i++) round_of_lanes(f, s, emit_i64(unit, i * width), width, NULL);
+  } else {
+    loop_of_lanes(f, s, emit_i64(unit, 0), emit_i64(unit, end), width);
+  }
+  if (count > end) constant_rest(f, s, end, count - end);
 }
 
-static void any_count(emit_function *f, ir_op *loop, LLVMValueRef count, unsigned width, unsigned wide) {
-  LLVMValueRef zero = emit_i64(f->unit, 0), at = zero;
+/* What is left, if anything is, in one masked round. */
+static void masked_rest(emit_function *f, const shape *s, LLVMValueRef at, LLVMValueRef count) {
+  LLVMBasicBlockRef rest = emit_block(f, "rest"), join = emit_block(f, "join");
+  LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntSLT, at, count, ""), rest, join);
+  emit_at(f, rest);
+  round_of_lanes(f, s, at, s->width, count);
+  LLVMBuildBr(B, join);
+  emit_at(f, join);
+}
+
+static void any_count(emit_function *f, const shape *s, LLVMValueRef count) {
+  emit_unit *unit = f->unit;
+  LLVMValueRef zero = emit_i64(unit, 0);
   /* No rounds where the count is negative. */
   LLVMValueRef negative = LLVMBuildICmp(B, LLVMIntSLT, count, zero, "");
   count = LLVMBuildSelect(B, negative, zero, count, "");
-  for (unsigned step = wide; step > 1; step = step > width ? width : 1) {
-    LLVMValueRef end = rounded_down(f, count, step);
-    loop_of_lanes(f, loop, at, end, step);
-    at = end;
+  LLVMValueRef whole = LLVMBuildAnd(B, count, emit_i64(unit, -(int64_t)s->width), "");
+  loop_of_lanes(f, s, zero, whole, s->width);
+  if (s->masks) {
+    masked_rest(f, s, whole, count);
+  } else {
+    loop_of_lanes(f, s, whole, count, 1);
   }
-  loop_of_lanes(f, loop, at, count, 1);
 }
 
 bool emit_vector_for(emit_function *f, ir_op *loop) {
-  emit_lanes_plan plan;
-  if (f->unit->checked || f->width > 1 || !emit_plan_lanes(loop, &plan)) return false;
-  unsigned width = f->unit->target->vector_bytes / plan.bytes;
-  if (width > 16) width = 16;
-  if (width < 2) return false;
-  unsigned wide = plan.nested ? 4 * width : width;
+  shape s = {.loop = loop};
+  if (f->unit->checked || f->width > 1 || !emit_plan_lanes(loop, &s.plan)) return false;
+  const emit_target *target = f->unit->target;
+  s.width = target->vector_bytes / s.plan.bytes;
+  if (s.width > 16) s.width = 16;
+  if (s.width < 2) return false;
+  if (s.plan.nested) s.width *= NESTED_FACTOR;
+  s.masks = target->all_masks || (target->masks && !s.plan.awkward);
   LLVMValueRef count = emit_scalar(f, ir_op_operand(loop, 0)).value;
   int64_t known;
   if (!emit_is_const(count, &known)) {
-    any_count(f, loop, count, width, wide);
+    any_count(f, &s, count);
   } else if (known > 0) {
-    constant_count(f, loop, known, width, wide, &plan);
+    constant_count(f, &s, known);
   }
   return true;
 }
