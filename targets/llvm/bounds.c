@@ -144,6 +144,13 @@ static LLVMValueRef like(emit_function *f, LLVMValueRef scalar, LLVMValueRef mod
   return emit_splat(f, scalar, emit_lanes(model));
 }
 
+/* Places where an access of LANES neighbours may begin on an axis. */
+static LLVMValueRef places(emit_function *f, LLVMValueRef extent, unsigned lanes) {
+  if (lanes == 1) return extent;
+  LLVMValueRef zero = emit_i64(f->unit, 0), room = LLVMBuildSub(B, extent, emit_i64(f->unit, (int64_t)lanes - 1), "");
+  return LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSGT, room, zero, ""), room, zero, "");
+}
+
 /* Index K of an access may be out of range: a read is clamped, a write is switched off. */
 static void contain(emit_scope *scope, emit_place *place, emit_value *v, LLVMValueRef extent, bool write, size_t axis) {
   emit_function *f = scope->f;
@@ -164,6 +171,8 @@ static void contain(emit_scope *scope, emit_place *place, emit_value *v, LLVMVal
     place->on = place->on ? LLVMBuildAnd(B, place->on, inside, "") : inside;
     return;
   }
+  LLVMValueRef some = LLVMBuildICmp(B, LLVMIntSGT, extent, emit_i64(f->unit, 0), "");
+  place->some = place->some ? LLVMBuildAnd(B, place->some, some, "") : some;
   LLVMValueRef zero = emit_int_of(LLVMTypeOf(at), 0), one = emit_int_of(LLVMTypeOf(at), 1);
   LLVMValueRef last = LLVMBuildSub(B, end, one, "");
   LLVMValueRef up = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSLT, at, zero, ""), zero, at, "");
@@ -187,16 +196,11 @@ static LLVMValueRef nothing_to_read(emit_unit *unit) {
   return zeros;
 }
 
-/* A clamped read of an empty buffer reads a zero. */
+/* A clamped read where there is nothing to read reads zeros. */
 static void avoid_empty(emit_function *f, emit_place *place) {
-  emit_buffer *buffer = place->buffer;
-  LLVMValueRef some = LLVMConstInt(f->unit->i1, 1, 0);
-  for (size_t i = 0; i < buffer->rank; i++) {
-    LLVMValueRef positive = LLVMBuildICmp(B, LLVMIntSGT, buffer->dims[i], emit_i64(f->unit, 0), "");
-    some = LLVMBuildAnd(B, some, positive, "");
-  }
   int64_t sure;
-  if (emit_is_const(some, &sure) && sure) return;
+  LLVMValueRef some = place->some;
+  if (!some || (emit_is_const(some, &sure) && sure)) return;
   LLVMValueRef zero = emit_int_of(LLVMTypeOf(place->flat.value), 0);
   place->base = LLVMBuildSelect(B, some, place->base, nothing_to_read(f->unit), "");
   place->flat.value = LLVMBuildSelect(B, some, place->flat.value, zero, "");
@@ -214,15 +218,13 @@ emit_place emit_find_place(emit_scope *scope, ir_value *target, size_t count, co
   place.base = place.buffer->data;
   place.flat = emit_uniform_value(emit_i64(f->unit, 0));
   for (size_t k = 0; k < count; k++) {
-    bool ramp = index[k]->lanes > 1;
-    /* base:lanes in range is one access of a vector; else every lane has an index of its own. */
-    const ir_expr *first = ramp && index[k]->code == IR_S_RAMP ? index[k]->kids[0] : index[k];
-    bool whole = first != index[k] || !ramp;
-    bool fine = whole && (f->assume_in_bounds || in_range(scope, first, place.buffer->type_dims[k], index[k]->lanes));
-    emit_value v = index_value(scope, fine ? first : index[k]);
-    if (fine && ramp) place.ramp = index[k]->lanes;
-    if (!fine && !(f->assume_in_bounds && whole)) contain(scope, &place, &v, place.buffer->dims[k], write, k);
-    if (!fine && ramp) v.varying = true;
+    unsigned lanes = index[k]->code == IR_S_RAMP ? index[k]->lanes : 1;
+    const ir_expr *first = lanes > 1 ? index[k]->kids[0] : index[k];
+    emit_value v = index_value(scope, first);
+    bool fine = f->assume_in_bounds || in_range(scope, first, place.buffer->type_dims[k], lanes);
+    if (lanes > 1) place.ramp = lanes;
+    if (!fine) contain(scope, &place, &v, places(f, place.buffer->dims[k], lanes), write, k);
+    if (first->lanes > 1) v.varying = true;
     emit_value scale = emit_uniform_value(k ? place.buffer->dims[k] : emit_i64(f->unit, 1));
     if (v.varying && f->width == 1) {
       /* A vector of the program, not of the loop around. */

@@ -228,6 +228,7 @@ typedef struct emit_place {
   LLVMValueRef base;
   emit_value flat;  /* element number */
   LLVMValueRef on;  /* NULL, or whether the access is in range (a store that is not is dropped); i1, or a vector */
+  LLVMValueRef some; /* NULL, or whether there is anything to read at all */
   bool proven;
   unsigned ramp;    /* lanes of a `base:lanes` access, else 0 */
 } emit_place;
