@@ -31,8 +31,7 @@ void ir_module_free(ir_module *module) {
 
 ir_item *ir_module_find(const ir_module *module, const ir_string *name) { return ir_map_get(&module->items, name); }
 
-void ir_module_add(ir_module *module, ir_item *item, ir_item *after) {
-  if (!after) after = module->last;
+static void insert(ir_module *module, ir_item *item, ir_item *after) {
   item->module = module;
   item->prev = after;
   item->next = after ? after->next : module->first;
@@ -40,6 +39,12 @@ void ir_module_add(ir_module *module, ir_item *item, ir_item *after) {
   *(item->next ? &item->next->prev : &module->last) = item;
   ir_map_put(&module->arena, &module->items, item->name, item);
 }
+
+void ir_module_add(ir_module *module, ir_item *item, ir_item *after) {
+  insert(module, item, after ? after : module->last);
+}
+
+void ir_module_add_first(ir_module *module, ir_item *item) { insert(module, item, NULL); }
 
 void ir_module_remove(ir_module *module, ir_item *item) {
   *(item->prev ? &item->prev->next : &module->first) = item->next;

@@ -74,6 +74,7 @@ struct ir_module {
   ir_map items;         /* interned name -> ir_item */
   ir_map op_dicts, op_locs;
   ir_map files;         /* interned path -> what loads resources keeps of an open file */
+  ir_map shared_prims;  /* interned text of a prim_func that legalize made -> that function */
   ir_op *free_ops[64];  /* erased operations by size / 8 */
   struct ir_owned *owned; /* ir_module_own */
 };
@@ -87,6 +88,7 @@ void ir_module_own(ir_module *module, void *thing, void (*free)(void *thing));
 ir_item *ir_module_find(const ir_module *module, const ir_string *name);
 /* Adds an item (its name, kind, flags, range set) after AFTER, or last where AFTER is NULL. The name must be free. */
 void ir_module_add(ir_module *module, ir_item *item, ir_item *after);
+void ir_module_add_first(ir_module *module, ir_item *item);
 void ir_module_remove(ir_module *module, ir_item *item);
 /* BASE, or BASE_1, BASE_2, ...: a name that no item has. */
 const ir_string *ir_module_fresh_name(ir_module *module, ir_slice base);

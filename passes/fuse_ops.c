@@ -288,7 +288,8 @@ static void fuse_region(ir_pass_run *run, ir_region *region) {
     op->id = (uint32_t)g.nodes.count;
     ir_op_pattern pattern = pattern_of(run, op);
     bool anchor = pattern == IR_PATTERN_OUT_FUSABLE || pattern == IR_PATTERN_REDUCTION;
-    *ir_push(run->scratch, &g.nodes) = (struct node){.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .has_anchor = anchor};
+    const struct node node = {.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .has_anchor = anchor};
+    *ir_push(run->scratch, &g.nodes) = node;
   }
   int count = (int)g.nodes.count;
   for (int i = count - 1; i >= 0; i--) find_post_dominator(&g, i, region);

@@ -23,7 +23,7 @@ const ir_pass *ir_pass_find(ir_slice name) {
 /* --- properties --- */
 static bool lacks(const ir_op *op, ir_property property) {
   switch (property) {
-  case IR_PROPERTY_LEGAL: return ir_has(op, IR_GRAPH) && ir_op_row(op)->numerics != IR_STRUCTURE;
+  case IR_PROPERTY_LEGAL: return ir_has(op, IR_GRAPH) && ir_op_row(op)->numerics != IR_STRUCTURE && !ir_has(op, IR_VIEW);
   case IR_PROPERTY_NO_DATAFLOW: return ir_is(op, IR_DATAFLOW);
   case IR_PROPERTY_LOOPS: return ir_is(op, IR_COMPUTE);
   case IR_PROPERTY_BUFFERS: return ir_is(op, IR_CALL_TIR) || ir_is(op, IR_CALL_TIR_INPLACE);
@@ -113,6 +113,14 @@ static bool wants(const ir_pass *pass, const ir_func *func) {
   return func->item.kind == IR_ITEM_FUNC || (pass->prims && func->item.kind == IR_ITEM_PRIM_FUNC);
 }
 
+/* Inline scalars that a pass made and then did not need. */
+static void sweep_inline(ir_region *region) {
+  ir_each_op(op, region) {
+    for (size_t i = 0; i < op->region_count; i++) sweep_inline(ir_op_region(op, i));
+    if ((op->flags & IR_OP_INLINE) && ir_is_unused(op)) ir_op_erase(op);
+  }
+}
+
 /* Runs one pass; false where it failed. */
 static bool run_pass(ir_module *module, const ir_pass_instance *instance, uint64_t *stats) {
   const ir_pass *pass = instance->pass;
@@ -132,7 +140,10 @@ static bool run_pass(ir_module *module, const ir_pass_instance *instance, uint64
     }
   }
   ir_arena_free(&scratch);
-  ir_each_body(func, module) ir_func_make_names_unique(func);
+  ir_each_body(func, module) {
+    sweep_inline(func->body);
+    ir_func_make_names_unique(func);
+  }
   return !run.failed && ir_diags_errors(module->context->diags) == errors;
 }
 

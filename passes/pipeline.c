@@ -5,7 +5,7 @@
 #include "base/vec.h"
 
 /* What is in a preset stands in docs/spec/passes.md, made from this table. */
-#define GRAPH_PASSES "canonicalize,decompose-ops,fold-scale,fold-constants,canonicalize,cse,dce,"
+#define GRAPH_PASSES "canonicalize,fold-scale,decompose-ops,fold-constants,canonicalize,cse,dce,"
 const ir_preset ir_presets[] = {
     {"default", "llvm", "From a graph to loops for the CPU.",
      GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops,fuse-tir,dce,to-non-dataflow,call-tir-rewrite,schedule{target=llvm}",

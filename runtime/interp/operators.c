@@ -3,6 +3,7 @@
  * inferred, and then is a view, or is legalized (passes/lower) and run as the tensor program that compiled code would run,
  * or is decomposed into other operators. What it became is kept with the operation. */
 #include "base/vec.h"
+#include "passes/lower/lower.h"
 #include "runtime/interp/elements.h"
 #include "runtime/interp/graph.h"
 #include "runtime/interp/native.h"
@@ -150,9 +151,15 @@ static ir_func *copy_of(struct concrete *c, const ir_attr *const *attrs, ir_obje
 
 /* --- what it becomes --- */
 static bool lower(ir_interp *interp, ir_lowered *lowered, ir_func *func, ir_op *copy) {
-  (void)lowered;
-  (void)func;
-  return ir_interp_fail(interp, copy->range, "the interpreter doesn't execute '%s' yet", ir_op_row(copy)->name);
+  if (ir_can_decompose(copy)) {
+    lowered->graph = func;
+    return ir_decompose_op(copy);
+  }
+  ir_lowering l;
+  const ir_string *name = ir_module_fresh_name(interp->scratch_module, ir_lit("prim"));
+  lowered->prim = ir_legalize_op(copy, interp->scratch_module, name, &interp->arena, &l);
+  if (lowered->prim) ir_module_add(interp->scratch_module, &lowered->prim->item, NULL);
+  return lowered->prim != NULL;
 }
 
 static ir_lowered *make(struct concrete *c, const ir_attr *const *attrs, ir_object *const *operands) {

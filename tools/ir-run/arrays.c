@@ -99,7 +99,7 @@ static void print_index(const ir_tensor *tensor, int64_t flat) {
 }
 
 static bool compare(const char *path, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
-  double worst = -1, worst_allowed = 0;
+  double worst = -1, worst_weight = 0;
   int64_t where = 0, wrong = 0;
   for (int64_t i = 0; i < got->count; i++) {
     double a = as_double(got, i), b = as_double(want, i);
@@ -110,8 +110,8 @@ static bool compare(const char *path, const ir_tensor *got, const ir_tensor *wan
     bool fits = same || (error <= allowed && !isinf(b));
     wrong += !fits;
     /* What exceeds its tolerance most is worst; among what fits, the largest error. */
-    double excess = error - allowed;
-    if (worst < 0 || excess > worst - worst_allowed) worst = error, worst_allowed = allowed, where = i;
+    double weight = fits ? error / (error + 1) : 1 + error / (allowed + error);
+    if (worst < 0 || weight > worst_weight) worst = error, worst_weight = weight, where = i;
   }
   if (worst < 0) worst = 0;
   printf("%s: %s, largest error %.3g", path, wrong ? "differs" : "fits", worst);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The interface between emitted code and who runs it. Emitted code holds no state: everything comes through the context,
+ * whose layout emit_unit_new repeats for LLVM. */
+#ifndef RILL_TARGETS_LLVM_ABI_H
+#define RILL_TARGETS_LLVM_ABI_H
+
+#include <stdint.h>
+
+/* A dense tensor, row-major. A scalar parameter is a tensor of rank 0, a shape one of i64 and rank 1, an explicit symbol
+ * an i64 of rank 0; a tuple is passed as its fields. Outputs: DIMS has room for the rank and is filled; where DATA is
+ * NULL it becomes memory of context->alloc that the caller frees, else it must hold the result. */
+typedef struct rill_tensor {
+  void *data;
+  int64_t *dims;
+} rill_tensor;
+
+/* What went wrong. `{0}`, `{1}` in the text stand for values. */
+typedef struct rill_failure {
+  const char *where; /* file:line:column, or "" */
+  const char *text;
+  uint32_t begin, end; /* the source range; 0 in code that outlives the process */
+} rill_failure;
+
+typedef struct rill_context rill_context;
+struct rill_context {
+  /* At least BYTES (>= 0) aligned to 64; NULL after having reported that there are none. */
+  void *(*alloc)(rill_context *context, int64_t bytes);
+  void (*free)(rill_context *context, void *memory); /* takes NULL */
+  void (*fail)(rill_context *context, const rill_failure *failure, const int64_t *values);
+  const void *const *constants; /* by number, where code was compiled for this process */
+};
+
+/* A graph function: 0, or not after `fail` or `alloc` reported something; then no output holds memory. */
+typedef int32_t rill_entry(rill_context *context, const rill_tensor *inputs, rill_tensor *outputs);
+
+#endif

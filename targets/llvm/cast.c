@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* targets/llvm/cast.c - conversions between element types. bf16 is computed with integers: the functions that LLVM would
+ * call are not in every libgcc. */
+#include "targets/llvm/llvm.h"
+
+#define B (f->builder)
+
+/* --- f16 and bf16 in f32 --- */
+
+LLVMValueRef emit_widen(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (dtype == IR_F16) return LLVMBuildFPExt(B, value, emit_type_like(f->unit->f32, value), "");
+  if (dtype != IR_BF16) return value;
+  LLVMTypeRef wide = emit_type_like(f->unit->i32, value);
+  LLVMValueRef bits = LLVMBuildShl(B, LLVMBuildZExt(B, value, wide, ""), emit_int_of(wide, 16), "");
+  return LLVMBuildBitCast(B, bits, emit_type_like(f->unit->f32, value), "");
+}
+
+static LLVMValueRef narrow_bf16(emit_function *f, LLVMValueRef value) {
+  LLVMTypeRef wide = emit_type_like(f->unit->i32, value);
+  LLVMValueRef bits = LLVMBuildBitCast(B, value, wide, ""), sixteen = emit_int_of(wide, 16);
+  LLVMValueRef high = LLVMBuildLShr(B, bits, sixteen, "");
+  LLVMValueRef odd = LLVMBuildAnd(B, high, emit_int_of(wide, 1), "");
+  LLVMValueRef half = LLVMBuildAdd(B, odd, emit_int_of(wide, 0x7fff), "");
+  LLVMValueRef rounded = LLVMBuildLShr(B, LLVMBuildAdd(B, bits, half, ""), sixteen, "");
+  LLVMValueRef quiet = LLVMBuildOr(B, high, emit_int_of(wide, 0x40), "");
+  LLVMValueRef is_nan = LLVMBuildFCmp(B, LLVMRealUNO, value, value, "");
+  return LLVMBuildTrunc(B, LLVMBuildSelect(B, is_nan, quiet, rounded, ""), emit_type_like(f->unit->i16, value), "");
+}
+
+LLVMValueRef emit_narrow(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (dtype == IR_F16) return LLVMBuildFPTrunc(B, value, emit_type_like(f->unit->half, value), "");
+  return dtype == IR_BF16 ? narrow_bf16(f, value) : value;
+}
+
+/* f64 as f32 rounded to odd: toward zero, then the last bit is set where something was lost. Rounding that again to
+ * fewer than 23 bits gives what one rounding would. */
+static LLVMValueRef narrow_to_odd(emit_function *f, LLVMValueRef value) {
+  LLVMTypeRef narrow = emit_type_like(f->unit->f32, value), integer = emit_type_like(f->unit->i32, value);
+  LLVMTypeRef wide = LLVMTypeOf(value);
+  LLVMValueRef nearest = LLVMBuildFPTrunc(B, value, narrow, "");
+  LLVMValueRef back = LLVMBuildFPExt(B, nearest, wide, "");
+  LLVMValueRef lost = LLVMBuildFCmp(B, LLVMRealONE, back, value, "");
+  LLVMValueRef size = emit_intrinsic(f, "llvm.fabs", 1, &wide, 1, &value);
+  LLVMValueRef reached = emit_intrinsic(f, "llvm.fabs", 1, &wide, 1, &back);
+  LLVMValueRef above = LLVMBuildFCmp(B, LLVMRealOGT, reached, size, "");
+  LLVMValueRef bits = LLVMBuildBitCast(B, nearest, integer, "");
+  bits = LLVMBuildSub(B, bits, LLVMBuildZExt(B, above, integer, ""), "");
+  bits = LLVMBuildOr(B, bits, LLVMBuildZExt(B, lost, integer, ""), "");
+  return LLVMBuildBitCast(B, bits, narrow, "");
+}
+
+static LLVMValueRef float_to_float(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  LLVMValueRef wide = emit_widen(f, value, from);
+  if (to == IR_F64) return LLVMBuildFPExt(B, wide, emit_type_like(f->unit->f64, value), "");
+  if (from != IR_F64) return emit_narrow(f, wide, to);
+  if (to == IR_F32) return LLVMBuildFPTrunc(B, wide, emit_type_like(f->unit->f32, value), "");
+  return emit_narrow(f, narrow_to_odd(f, wide), to);
+}
+
+/* --- integers --- */
+
+/* Integers become f16 and bf16 by way of f32, as those compute. */
+static LLVMValueRef integer_to_float(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  LLVMTypeRef type = emit_type_like(to == IR_F64 ? f->unit->f64 : f->unit->f32, value);
+  LLVMValueRef wide = ir_is_signed(from) ? LLVMBuildSIToFP(B, value, type, "") : LLVMBuildUIToFP(B, value, type, "");
+  return emit_narrow(f, wide, to);
+}
+
+/* Saturates; NaN gives 0. */
+static LLVMValueRef float_to_integer(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  LLVMValueRef wide = emit_widen(f, value, from);
+  LLVMTypeRef types[] = {emit_type_like(emit_type(f->unit, to, 1), value), LLVMTypeOf(wide)};
+  return emit_intrinsic(f, ir_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &wide);
+}
+
+static LLVMValueRef integer_to_integer(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  unsigned have = from == IR_BOOL ? 1 : ir_dtypes[from].bits, want = ir_dtypes[to].bits;
+  LLVMTypeRef type = emit_type_like(emit_type(f->unit, to, 1), value);
+  if (have == want) return value;
+  if (have > want) return LLVMBuildTrunc(B, value, type, "");
+  return ir_is_signed(from) ? LLVMBuildSExt(B, value, type, "") : LLVMBuildZExt(B, value, type, "");
+}
+
+static LLVMValueRef to_bool(emit_function *f, LLVMValueRef value, ir_dtype from) {
+  if (!ir_is_float(from)) return LLVMBuildICmp(B, LLVMIntNE, value, emit_int_of(LLVMTypeOf(value), 0), "");
+  LLVMValueRef wide = emit_widen(f, value, from);
+  return LLVMBuildFCmp(B, LLVMRealUNE, wide, emit_real_of(LLVMTypeOf(wide), 0), ""); /* NaN is true */
+}
+
+LLVMValueRef emit_cast(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  if (from == to) return value;
+  if (to == IR_BOOL) return to_bool(f, value, from);
+  if (ir_is_float(from)) return ir_is_float(to) ? float_to_float(f, value, from, to) : float_to_integer(f, value, from, to);
+  return ir_is_float(to) ? integer_to_float(f, value, from, to) : integer_to_integer(f, value, from, to);
+}
+
+LLVMValueRef emit_bitcast(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
+  if (from == to) return value;
+  if (to == IR_BOOL) return to_bool(f, value, from);
+  if (from == IR_BOOL) return LLVMBuildZExt(B, value, emit_type_like(emit_type(f->unit, to, 1), value), "");
+  return LLVMBuildBitCast(B, value, emit_type_like(emit_type(f->unit, to, 1), value), "");
+}
+
+/* --- memory: bool is a byte there --- */
+
+LLVMValueRef emit_from_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (dtype != IR_BOOL) return value;
+  return LLVMBuildICmp(B, LLVMIntNE, value, emit_int_of(LLVMTypeOf(value), 0), "");
+}
+
+LLVMValueRef emit_to_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  return dtype == IR_BOOL ? LLVMBuildZExt(B, value, emit_type_like(f->unit->i8, value), "") : value;
+}

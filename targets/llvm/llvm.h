@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the parts of the LLVM target share: a module being filled, a function being emitted, values of expressions. */
+#ifndef RILL_TARGETS_LLVM_LLVM_H
+#define RILL_TARGETS_LLVM_LLVM_H
+
+#include "../../base/vec.h"
+#include "../../ir/frame.h"
+#include "../../ir/module.h"
+#include "../../ir/simplify.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+typedef struct emit_function emit_function;
+
+/* --- what code is made for (target.c) --- */
+typedef struct emit_target {
+  const char *triple, *cpu, *features;
+  char *layout;          /* the data layout as text; LLVMDisposeMessage frees it */
+  unsigned vector_bytes; /* width of the vectors that loops are turned into */
+} emit_target;
+
+/* TRIPLE NULL: this machine; CPU "native": this machine's. Reports and returns false for what LLVM does not know. */
+bool emit_target_find(ir_diags *diags, ir_arena *arena, const char *triple, const char *cpu, emit_target *target);
+void emit_target_free(emit_target *target);
+/* NULL, reported, where LLVM cannot make one. */
+LLVMTargetMachineRef emit_target_machine(ir_diags *diags, const emit_target *target);
+
+/* --- one LLVM module (unit.c) --- */
+typedef struct emit_unit {
+  LLVMContextRef llvm;
+  LLVMModuleRef module;
+  const emit_target *target;
+  ir_module *source;
+  ir_context *context;
+  ir_arena *arena; /* lives as long as the unit */
+  bool checked;    /* run-time checks beyond memory safety */
+  bool fma;        /* mad on floats is fused */
+  bool whole;      /* this module is all there is: constants live in it, functions that nobody outside calls are internal */
+  LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
+  LLVMTypeRef tensor_type, context_type, failure_type; /* of targets/llvm/abi.h */
+  LLVMTypeRef entry_type; /* i32 (context, inputs, outputs): a graph function */
+  ir_vec(ir_data) constants; /* not whole: what context->constants must hold */
+  ir_map globals;         /* whole: bytes of a constant -> global */
+} emit_unit;
+
+emit_unit *emit_unit_new(ir_module *source, ir_arena *arena, const emit_target *target, const char *name);
+void emit_unit_free(emit_unit *unit); /* the LLVM context and module with it */
+/* `a.b` -> `a_2eb`: different names stay different, and all of them are C identifiers. */
+const char *emit_mangled(ir_arena *arena, const ir_string *name);
+/* Attributes that every function of ours has. */
+void emit_function_attributes(emit_unit *unit, LLVMValueRef function);
+void emit_param_attribute(emit_unit *unit, LLVMValueRef function, unsigned param, const char *name);
+LLVMValueRef emit_private_text(emit_unit *unit, const char *text);
+/* A private constant whose address identifies what went wrong (rill_failure). {N} in TEXT stands for value N. */
+LLVMValueRef emit_failure(emit_unit *unit, ir_range range, const ir_attr *loc, const char *text);
+/* A pointer to the elements of a constant. */
+LLVMValueRef emit_constant_data(emit_function *f, ir_range range, const ir_data *data);
+/* Verifies the module; what LLVM finds wrong is reported as a fault of ours. */
+bool emit_unit_verify(emit_unit *unit);
+
+/* --- types (types.c) --- */
+/* Whether values of DTYPE can be computed with. */
+bool emit_supports(ir_dtype dtype);
+/* The type of a value in registers: bool is i1, bf16 is i16. */
+LLVMTypeRef emit_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);
+/* The type of an element in memory: bool is i8. */
+LLVMTypeRef emit_memory_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);
+unsigned emit_size(ir_dtype dtype); /* bytes of an element in memory */
+LLVMValueRef emit_constant(const emit_unit *unit, ir_dtype dtype, uint64_t bits);
+unsigned emit_lanes(LLVMValueRef value); /* 1 for what is no vector */
+/* ELEMENT, or a vector of it with as many lanes as MODEL has. */
+LLVMTypeRef emit_type_like(LLVMTypeRef element, LLVMValueRef model);
+/* An integer constant of TYPE, the same in every lane. */
+LLVMValueRef emit_int_of(LLVMTypeRef type, uint64_t value);
+LLVMValueRef emit_real_of(LLVMTypeRef type, double value);
+LLVMValueRef emit_i64(const emit_unit *unit, int64_t value);
+bool emit_is_const(LLVMValueRef value, int64_t *number);
+
+/* --- a function being emitted --- */
+
+/* A scalar as vectorized loops see it: the same in every lane (step NULL, not varying); base + lane * step; or a vector. */
+typedef struct emit_value {
+  LLVMValueRef value; /* NULL: none */
+  LLVMValueRef step;  /* i64, uniform */
+  bool varying;
+  bool aligned; /* step 1, and the value of lane 0 is a multiple of the width */
+} emit_value;
+
+/* Memory: dense, row-major. */
+typedef struct emit_buffer {
+  LLVMValueRef data;
+  ir_dtype dtype;
+  unsigned lanes; /* of an element */
+  size_t rank;
+  LLVMValueRef *dims;         /* i64 */
+  const ir_expr *const *type_dims;
+  unsigned width;             /* above 1: memory of a vectorized loop's body, every element is a vector over its lanes */
+} emit_buffer;
+
+struct emit_function {
+  emit_unit *unit;
+  ir_func *source;
+  LLVMValueRef function, context; /* the context parameter */
+  LLVMBuilderRef builder;
+  LLVMBasicBlockRef entry, fail; /* ENTRY holds what the whole function shares; FAIL is NULL until somebody needs it */
+  ir_arena arena, scratch;       /* SCRATCH is reset after each statement */
+  ir_map values;                 /* ir_value of a scalar -> emit_value */
+  ir_map buffers;                /* ir_value of a buffer -> emit_buffer */
+  ir_map symbols;                /* ir_expr SYMBOL -> LLVMValueRef */
+  ir_map shared;                 /* closed ir_expr -> LLVMValueRef in ENTRY; only where `hoists` */
+  bool hoists;                   /* symbols are known in ENTRY */
+  LLVMValueRef overflow;         /* i1: where not NULL, i64 arithmetic adds to it */
+  const ir_facts *facts;         /* what holds here, of symbols and of the values in `frame` */
+  ir_frame frame;
+  ir_interner known;             /* facts and proofs, by what they follow from */
+  bool assume_in_bounds;
+  unsigned width;                /* lanes of the vectorized loop around; 1: none */
+  LLVMValueRef mask;             /* i1 vector: lanes that are on; NULL: all */
+  bool unswitched;               /* inside a copy of a condition's body for whole vectors: no further copies */
+  ir_vec(LLVMValueRef) slots;    /* owners of memory: allocas holding NULL or what is to be freed */
+  ir_vec(LLVMValueRef) owned;    /* those of the regions around, in a prim_func */
+  bool failed;
+};
+
+void emit_function_start(emit_function *f, emit_unit *unit, ir_func *source, LLVMValueRef function);
+/* Returns 0 here; builds the failure exit where one is needed. */
+void emit_function_end(emit_function *f);
+/* Reports "the llvm target cannot ..." (FORMAT goes on from there) and marks the function as failed. */
+void emit_cannot(emit_function *f, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* --- building blocks (build.c) --- */
+LLVMBasicBlockRef emit_block(emit_function *f, const char *name);
+void emit_at(emit_function *f, LLVMBasicBlockRef block);
+LLVMBasicBlockRef emit_here(const emit_function *f);
+LLVMValueRef emit_intrinsic(emit_function *f, const char *name, size_t type_count, LLVMTypeRef *types, size_t count, LLVMValueRef *args);
+/* Memory on the stack, made once, in ENTRY. */
+LLVMValueRef emit_stack(emit_function *f, LLVMTypeRef type, unsigned align, const char *name);
+/* Asks LLVM to unroll the loop that the branch LATCH goes back to: FACTOR times, or in full where it is 0. */
+void emit_unroll_hint(emit_unit *unit, LLVMValueRef latch, int64_t factor);
+LLVMValueRef emit_element(emit_function *f, LLVMTypeRef element, LLVMValueRef base, LLVMValueRef index, bool in_bounds);
+/* Stops with the failure of RANGE and TEXT where CONDITION does not hold. */
+void emit_require(emit_function *f, LLVMValueRef condition, ir_range range, const ir_attr *loc, const char *text, size_t count,
+                  LLVMValueRef *values);
+/* Goes on only where STATUS (an i32) is 0. */
+void emit_require_ok(emit_function *f, LLVMValueRef status);
+/* A slot that owns memory, empty at the start of the function; what is in it at a failure is freed. */
+LLVMValueRef emit_slot(emit_function *f);
+/* BYTES of fresh memory, owned by SLOT. */
+LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef bytes);
+void emit_release(emit_function *f, LLVMValueRef slot);
+/* Extents, with f->overflow noting where one does not fit: emit_bytes takes it in. */
+void emit_dims(emit_function *f, size_t rank, const ir_expr *const *exprs, LLVMValueRef *dims);
+/* The bytes of a buffer with these extents; a negative extent or an overflow fails at run time. */
+LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_dtype dtype, unsigned lanes, size_t rank,
+                        LLVMValueRef *dims);
+/* A loop of COUNT rounds in steps of STEP, from FIRST; emit_loop_end closes it and yields the counter past the end. */
+typedef struct emit_loop {
+  LLVMBasicBlockRef head, body, exit;
+  LLVMValueRef counter, next_step;
+  int64_t unroll; /* a hint, see emit_unroll_hint; below 0: none */
+} emit_loop;
+emit_loop emit_loop_begin(emit_function *f, LLVMValueRef first, LLVMValueRef end, int64_t step, const char *name);
+void emit_loop_end(emit_function *f, emit_loop *loop);
+
+/* --- scalar operators (arith.c, arith_float.c, cast.c) --- */
+typedef struct emit_hint {
+  bool natural;      /* integer division: dividend >= 0, divisor > 0 */
+  bool has_divisor;  /* the divisor is a constant, not 0 and not -1 */
+  int64_t divisor;
+} emit_hint;
+/* Operators of numerics.md on scalars or on vectors; the lanes of all operands (but a SELECT's condition) are equal. */
+LLVMValueRef emit_operator(emit_function *f, ir_scalar_code code, ir_dtype operand, const LLVMValueRef *in, const emit_hint *hint);
+LLVMValueRef emit_float_operator(emit_function *f, ir_scalar_code code, ir_dtype dtype, const LLVMValueRef *in);
+LLVMValueRef emit_cast(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to);
+LLVMValueRef emit_bitcast(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to);
+/* f16 and bf16 as f32; others stay. */
+LLVMValueRef emit_widen(emit_function *f, LLVMValueRef value, ir_dtype dtype);
+LLVMValueRef emit_narrow(emit_function *f, LLVMValueRef value, ir_dtype dtype);
+
+/* --- expressions (expr.c) --- */
+typedef struct emit_scope {
+  emit_function *f;
+  const ir_op *op; /* whose operands ARG and LOAD number; NULL for a closed expression */
+  ir_map memo;     /* ir_expr -> emit_value */
+  ir_vec(const ir_expr *) order; /* keys of the memo as they came */
+} emit_scope;
+
+emit_value emit_expr(emit_scope *scope, const ir_expr *expr);
+/* The scalar operand VALUE: what it was bound to, or the expression of an inline scalar. */
+emit_value emit_scalar(emit_function *f, ir_value *value);
+/* A closed expression, or one of OP, outside of vectorized loops or uniform in them. */
+LLVMValueRef emit_uniform(emit_function *f, const ir_op *op, const ir_expr *expr);
+emit_value emit_uniform_value(LLVMValueRef value);
+/* VALUE as a vector over the lanes of the loop around (itself where there is none). */
+LLVMValueRef emit_spread(emit_function *f, emit_value value);
+LLVMValueRef emit_splat(emit_function *f, LLVMValueRef value, unsigned lanes);
+/* 0, step, 2 * step, ... */
+LLVMValueRef emit_iota(emit_function *f, LLVMValueRef step, unsigned lanes);
+/* i64; linear in the lane where the operands are. */
+emit_value emit_add(emit_function *f, emit_value a, emit_value b);
+emit_value emit_mul(emit_function *f, emit_value a, emit_value b);
+void emit_bind(emit_function *f, const ir_value *value, emit_value bound);
+
+/* --- memory (access.c, bounds.c) --- */
+emit_value emit_load(emit_scope *scope, const ir_expr *load);
+/* `index` and `value` are expressions of the scope's operation. */
+void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, const ir_expr *value);
+LLVMValueRef emit_from_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype);
+LLVMValueRef emit_to_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype);
+
+/* Where an access goes. */
+typedef struct emit_place {
+  emit_buffer *buffer;
+  LLVMValueRef base;
+  emit_value flat;  /* element number */
+  LLVMValueRef on;  /* NULL, or whether the access is in range (a store that is not is dropped); i1, or a vector */
+  bool proven;
+  unsigned ramp;    /* lanes of a `base:lanes` access, else 0 */
+} emit_place;
+/* Reads are clamped, writes get `on`. */
+emit_place emit_find_place(emit_scope *scope, ir_value *buffer, size_t count, const ir_expr *const *index, bool write);
+/* EXPR of OP over the symbols and the function's frame: what facts speak of. */
+const ir_expr *emit_in_frame(emit_function *f, const ir_op *op, const ir_expr *expr);
+/* A scalar value in the same words. */
+const ir_expr *emit_value_in_frame(emit_function *f, ir_value *value);
+/* What is known inside: 0 <= VARIABLE < EXTENT; CONDITION (of OP) holds; CONDITION (in the frame) holds or does not, as
+ * far as it speaks of no memory. */
+const ir_facts *emit_facts_loop(emit_function *f, ir_value *variable, ir_value *extent);
+const ir_facts *emit_facts_guard(emit_function *f, const ir_op *op, const ir_expr *condition);
+const ir_facts *emit_facts_if(emit_function *f, const ir_expr *condition, bool holds);
+/* EXPR (i64, of the scope's operation) is proven to be at least LEAST. */
+bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least);
+
+/* --- statements (stmt.c, vector.c, lanes.c) --- */
+void emit_region(emit_function *f, ir_region *region);
+/* One round of a `for`. */
+void emit_round(emit_function *f, ir_op *loop, emit_value counter);
+/* A `for ... vectorize`; false where it has to be a scalar loop. */
+bool emit_vector_for(emit_function *f, ir_op *loop);
+/* The regions of an `if` under a condition that is one bit. */
+void emit_branches(emit_function *f, ir_op *op, LLVMValueRef condition);
+/* An `if` in the body of a vectorized loop. */
+void emit_vector_if(emit_function *f, ir_op *op);
+
+/* What a loop's body allows. */
+typedef struct emit_lanes_plan {
+  unsigned bytes; /* the widest element that is computed with */
+  bool nested;    /* there is a loop in it */
+  size_t size;    /* nodes of expressions */
+} emit_lanes_plan;
+/* Whether the rounds of LOOP can be lanes. */
+bool emit_plan_lanes(ir_op *loop, emit_lanes_plan *plan);
+
+/* --- functions (check.c, kernel.c, host.c) --- */
+/* Reports the first operation of a prim_func that is not in loop form or that nothing here can do. */
+bool emit_check_prim(ir_func *func);
+
+/* A prim_func as a function: i32 (context, then for each parameter a pointer, a scalar or an explicit symbol, then the
+ * symbols of the types as i64). */
+typedef struct emit_kernel {
+  ir_func *func;
+  const char *name; /* of the function */
+  bool can_fail;    /* it may return something else than 0; known once it is emitted */
+  const ir_expr **symbols;
+  size_t symbol_count;
+} emit_kernel;
+
+void emit_kernel_prepare(ir_arena *arena, ir_func *func, const char *name, emit_kernel *kernel);
+LLVMValueRef emit_kernel_declare(emit_unit *unit, const emit_kernel *kernel);
+bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel);
+
+#endif
