@@ -46,7 +46,8 @@ static bool is_numeric(ir_constraint constraint) {
          constraint == IR_INT_OR_BOOL_TENSOR;
 }
 
-ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count, const ir_type *const *types, size_t k) {
+ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count, const ir_type *const *types,
+                            size_t k) {
   bool calls = code == IR_CALL || code == IR_CALL_TIR || code == IR_CALL_TIR_INPLACE;
   if (calls) {
     bool is_func = callee && ir_is_func(callee);
@@ -71,8 +72,8 @@ ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count,
   return integers ? IR_I64 : IR_DTYPE_UNKNOWN;
 }
 
-ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count, const ir_type *const *targets,
-                           size_t k) {
+ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count,
+                           const ir_type *const *targets, size_t k) {
   if (callee && callee->kind == IR_ITEM_REDUCER) {
     const ir_func *func = (const ir_func *)callee;
     size_t param = func->state_count + k;

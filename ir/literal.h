@@ -12,9 +12,9 @@
  * nothing either, f32 if a literal in it is written as a float, else i64. Bools are always typed. */
 
 typedef struct ir_literal_rule {
-  int common;       /* operands from this one on share one dtype; -1: they do not */
-  bool is_result;   /* which is the dtype of the result, too */
-  ir_dtype others;  /* the dtype of the other operands; IR_DTYPE_UNKNOWN: any */
+  int common;      /* operands from this one on share one dtype; -1: they do not */
+  bool is_result;  /* which is the dtype of the result, too */
+  ir_dtype others; /* the dtype of the other operands; IR_DTYPE_UNKNOWN: any */
 } ir_literal_rule;
 
 ir_literal_rule ir_literal_rule_of(ir_scalar_code code);
@@ -25,8 +25,8 @@ ir_dtype ir_literal_operand(ir_opcode code, const ir_item *callee, size_t count,
 
 /* Of an untyped operand of a reducer (may be NULL: the value of a plain store). TARGETS are the types of the buffers
  * written to; CALLEE is the `reducer` item of a user's reducer. */
-ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count, const ir_type *const *targets,
-                           size_t k);
+ir_dtype ir_literal_stored(const char *reducer, const ir_item *callee, size_t target_count,
+                           const ir_type *const *targets, size_t k);
 
 /* The parameter that argument K of a call-like operation is passed to; NULL where there is none. */
 const ir_param *ir_called_param(ir_opcode code, const ir_func *callee, size_t k);

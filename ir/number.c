@@ -13,7 +13,7 @@ struct format {
 
 static struct format format_of(ir_dtype dtype) {
   static const struct format formats[IR_DTYPE_COUNT] = {
-      [IR_F16] = {5, 10, false}, [IR_BF16] = {8, 7, false},  [IR_F32] = {8, 23, false},
+      [IR_F16] = {5, 10, false},  [IR_BF16] = {8, 7, false},  [IR_F32] = {8, 23, false},
       [IR_F64] = {11, 52, false}, [IR_F8E4M3] = {4, 3, true}, [IR_F8E5M2] = {5, 2, false},
   };
   return formats[dtype];
@@ -38,7 +38,8 @@ bool ir_parse_integer(ir_slice text, uint64_t *value) {
 }
 
 /* The element nearest to MANTISSA * 2^EXPONENT, or to a little more where INEXACT. *halfway: it was a tie. */
-static ir_number_result round_to(struct format f, uint64_t mantissa, int64_t exponent, bool inexact, uint64_t *bits, bool *halfway) {
+static ir_number_result round_to(struct format f, uint64_t mantissa, int64_t exponent, bool inexact, uint64_t *bits,
+                                 bool *halfway) {
   *halfway = false;
   *bits = 0;
   if (!mantissa) return IR_NUMBER_FINE;
@@ -203,8 +204,10 @@ static ir_number_result parse_decimal(ir_dtype dtype, ir_slice text, uint64_t *b
   }
   big n = {0}, m = {.count = 1, .at = {1}};
   for (size_t i = 0; i < d.count; i++) {
-    if (!n.count) n = (big){.count = 1, .at = {(uint64_t)d.digits[i]}};
-    else big_multiply(&n, 10, (uint64_t)d.digits[i]);
+    if (!n.count)
+      n = (big){.count = 1, .at = {(uint64_t)d.digits[i]}};
+    else
+      big_multiply(&n, 10, (uint64_t)d.digits[i]);
   }
   if (d.exponent >= 0) big_power_of_ten(&n, d.exponent);
   if (d.exponent < 0) big_power_of_ten(&m, -d.exponent);
@@ -308,8 +311,10 @@ static void print_digits(ir_text *out, const char *digits, int count, int expone
   ir_text_bytes(out, digits, (size_t)(whole < count ? whole : count));
   for (int i = count; i < whole; i++) ir_text_char(out, '0');
   ir_text_char(out, '.');
-  if (whole >= count) ir_text_char(out, '0');
-  else ir_text_bytes(out, digits + whole, (size_t)(count - whole));
+  if (whole >= count)
+    ir_text_char(out, '0');
+  else
+    ir_text_bytes(out, digits + whole, (size_t)(count - whole));
 }
 
 static void print_float(ir_text *out, ir_dtype dtype, uint64_t bits) {

@@ -50,8 +50,10 @@ static void take_symbols(struct numbering *n, ir_context *context, const ir_type
   bool shaped = type->kind == IR_TYPE_TENSOR || type->kind == IR_TYPE_SHAPE;
   for (size_t i = 0; i < (size_t)type->count + type->result_count; i++) {
     if (!type->items[i]) continue;
-    if (shaped) ir_expr_walk(context, type->items[i], take_symbol, n);
-    else take_symbols(n, context, type->items[i]);
+    if (shaped)
+      ir_expr_walk(context, type->items[i], take_symbol, n);
+    else
+      take_symbols(n, context, type->items[i]);
   }
 }
 
@@ -59,8 +61,10 @@ static void take_symbols(struct numbering *n, ir_context *context, const ir_type
 static void name_axes(struct numbering *n, const ir_func *func) {
   ir_context *context = ir_func_context(func);
   for (size_t i = 0; i < func->param_count; i++) {
-    if (func->params[i].symbol) take_symbol(n, func->params[i].symbol);
-    else take_symbols(n, context, func->params[i].type);
+    if (func->params[i].symbol)
+      take_symbol(n, func->params[i].symbol);
+    else
+      take_symbols(n, context, func->params[i].type);
   }
   size_t at = 0;
   for (unsigned k = 0; at < n->axes.count; k++) {
@@ -87,10 +91,14 @@ void ir_printer_number(ir_printer *p, const ir_func *func) {
 static void param(ir_printer *p, const ir_param *param, unsigned *unnamed) {
   if (param->direction == IR_OUT) ir_text_put(p->out, "out ");
   if (param->direction == IR_INOUT) ir_text_put(p->out, "inout ");
-  if (param->symbol) ir_printer_expr(p, (ir_printed){.expr = param->symbol}, IR_I64);
-  else if (param->value) ir_printer_value(p, param->value);
-  else if (param->name) ir_printer_name(p, '%', param->name);
-  else ir_text_printf(p->out, "%%%u", (*unnamed)++);
+  if (param->symbol)
+    ir_printer_expr(p, (ir_printed){.expr = param->symbol}, IR_I64);
+  else if (param->value)
+    ir_printer_value(p, param->value);
+  else if (param->name)
+    ir_printer_name(p, '%', param->name);
+  else
+    ir_text_printf(p->out, "%%%u", (*unnamed)++);
   ir_text_put(p->out, ": ");
   ir_printer_type(p, param->value ? param->value->type : param->type);
 }
@@ -117,7 +125,8 @@ static void params(ir_printer *p, const ir_func *func) {
 }
 
 static void func(ir_printer *p, const ir_func *func) {
-  static const char *const words[] = {[IR_ITEM_FUNC] = "func", [IR_ITEM_PRIM_FUNC] = "prim_func", [IR_ITEM_REDUCER] = "reducer"};
+  static const char *const words[] = {
+      [IR_ITEM_FUNC] = "func", [IR_ITEM_PRIM_FUNC] = "prim_func", [IR_ITEM_REDUCER] = "reducer"};
   const ir_item *item = &func->item;
   ir_printer_number(p, func);
   if (item->flags & IR_ITEM_PRIVATE) ir_text_put(p->out, "private ");
@@ -141,7 +150,8 @@ static void base64(ir_text *out, const uint8_t *bytes, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < size; i += 3) {
     size_t left = size - i;
-    unsigned group = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0u);
+    unsigned group =
+        (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0u);
     char text[4] = {digits[group >> 18], digits[group >> 12 & 63], left > 1 ? digits[group >> 6 & 63] : '=',
                     left > 2 ? digits[group & 63] : '='};
     ir_text_bytes(out, text, sizeof text);
@@ -208,7 +218,8 @@ void ir_print_module(ir_text *out, const ir_module *module, const ir_print_optio
   ir_text_put(out, " {\n");
   for (const ir_item *at = module->first; at; at = at->next) {
     /* Items of one line stand together. */
-    if (at->prev && (has_body(at) || has_body(at->prev) || (at->kind == IR_ITEM_DEVICE) != (at->prev->kind == IR_ITEM_DEVICE))) {
+    if (at->prev &&
+        (has_body(at) || has_body(at->prev) || (at->kind == IR_ITEM_DEVICE) != (at->prev->kind == IR_ITEM_DEVICE))) {
       ir_text_char(out, '\n');
     }
     ir_text_put(out, "  ");

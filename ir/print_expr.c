@@ -28,8 +28,10 @@ static void quoted(ir_printer *p, ir_slice text) {
 void ir_printer_name(ir_printer *p, char sigil, const ir_string *name) {
   ir_text_char(p->out, sigil);
   ir_slice text = ir_string_slice(name);
-  if (ir_printer_is_word(text)) ir_text_bytes(p->out, text.at, text.length);
-  else quoted(p, text);
+  if (ir_printer_is_word(text))
+    ir_text_bytes(p->out, text.at, text.length);
+  else
+    quoted(p, text);
 }
 
 /* Axes of compute nests and variables of `for`: bare words. */
@@ -58,8 +60,10 @@ void ir_printer_value(ir_printer *p, const ir_value *value) {
     return;
   }
   uintptr_t number = (uintptr_t)ir_map_get(&p->numbers, value);
-  if (number) ir_text_printf(p->out, "%%%zu", (size_t)(number - 1));
-  else ir_text_put(p->out, "%<<unknown>>");
+  if (number)
+    ir_text_printf(p->out, "%%%zu", (size_t)(number - 1));
+  else
+    ir_text_put(p->out, "%<<unknown>>");
 }
 
 /* --- expressions --- */
@@ -106,8 +110,9 @@ static bool is_typed(ir_printed e) {
 }
 
 bool ir_printer_is_untyped(const ir_op *op, size_t k) {
-  const ir_op *def = ir_value_op(ir_op_operand(op, k));
-  const ir_expr *expr = def && (def->flags & IR_OP_INLINE) ? ir_value_expr(ir_op_operand(op, k)) : NULL;
+  const ir_value *value = ir_op_operand(op, k);
+  const ir_op *def = value ? ir_value_op(value) : NULL;
+  const ir_expr *expr = def && (def->flags & IR_OP_INLINE) ? ir_value_expr(value) : NULL;
   if (!expr) return false;
   ir_printed e = through((ir_printed){.expr = expr, .op = def});
   return size_of(e, IR_PRINT_MAX_NODES) <= IR_PRINT_MAX_NODES && !is_typed(e);
@@ -192,8 +197,10 @@ static void load(ir_printer *p, ir_printed e) {
 static void conversion(ir_printer *p, ir_printed e) {
   const ir_expr *expr = e.expr;
   bool named = expr->code == IR_S_BITCAST || expr->code == IR_S_RAMP;
-  if (named) ir_text_put(p->out, ir_scalars[expr->code].name);
-  else element_type(p, (ir_dtype)expr->dtype, expr->lanes);
+  if (named)
+    ir_text_put(p->out, ir_scalars[expr->code].name);
+  else
+    element_type(p, (ir_dtype)expr->dtype, expr->lanes);
   ir_text_char(p->out, '(');
   ir_printed kid = kid_of(e, 0);
   bool misread = !is_typed(kid) && default_of(kid.expr) != kid.expr->dtype;
@@ -249,8 +256,10 @@ static void print(ir_printer *p, ir_printed e, ir_dtype want, int tightness, boo
   case IR_S_CONST: constant(p, expr, force); return;
   case IR_S_SYMBOL: ir_text_bytes(p->out, expr->symbol->text, expr->symbol->length); return;
   case IR_S_ARG:
-    if (operand_of(e, expr->arg)) ir_printer_value(p, operand_of(e, expr->arg));
-    else ir_text_printf(p->out, "<<%u>>", expr->arg);
+    if (operand_of(e, expr->arg))
+      ir_printer_value(p, operand_of(e, expr->arg));
+    else
+      ir_text_printf(p->out, "<<%u>>", expr->arg);
     return;
   case IR_S_LOAD: load(p, e); return;
   case IR_S_CAST:
@@ -267,15 +276,19 @@ void ir_printer_expr(ir_printer *p, ir_printed printed, ir_dtype want) {
     return;
   }
   ir_printed e = through(printed);
-  if (size_of(e, IR_PRINT_MAX_NODES) > IR_PRINT_MAX_NODES) ir_text_put(p->out, "<<expression too large>>");
-  else print(p, e, want, LOOSEST, false);
+  if (size_of(e, IR_PRINT_MAX_NODES) > IR_PRINT_MAX_NODES)
+    ir_text_put(p->out, "<<expression too large>>");
+  else
+    print(p, e, want, LOOSEST, false);
 }
 
 void ir_printer_operand(ir_printer *p, const ir_op *op, size_t k, ir_dtype want) {
   const ir_value *value = k < op->operand_count ? ir_op_operand(op, k) : NULL;
   const ir_op *def = value ? ir_value_op(value) : NULL;
-  if (def && (def->flags & IR_OP_INLINE)) ir_printer_expr(p, (ir_printed){.expr = ir_value_expr(value), .op = def}, want);
-  else ir_printer_value(p, value);
+  if (def && (def->flags & IR_OP_INLINE))
+    ir_printer_expr(p, (ir_printed){.expr = ir_value_expr(value), .op = def}, want);
+  else
+    ir_printer_value(p, value);
 }
 
 void ir_printer_where(ir_printer *p, size_t count, const ir_expr *const *conditions) {
@@ -292,8 +305,10 @@ static void dims(ir_printer *p, const ir_type *type) {
   if (!type->ranked) ir_text_char(p->out, '*');
   for (size_t i = 0; type->ranked && i < type->count; i++) {
     if (i) ir_text_put(p->out, ", ");
-    if (ir_type_dim(type, i)) ir_printer_expr(p, (ir_printed){.expr = ir_type_dim(type, i)}, IR_I64);
-    else ir_text_char(p->out, '?');
+    if (ir_type_dim(type, i))
+      ir_printer_expr(p, (ir_printed){.expr = ir_type_dim(type, i)}, IR_I64);
+    else
+      ir_text_char(p->out, '?');
   }
   ir_text_char(p->out, ']');
 }
@@ -353,8 +368,10 @@ static void dict(ir_printer *p, const ir_attr *attr) {
   for (size_t i = 0; i < attr->count; i++) {
     if (i) ir_text_put(p->out, ", ");
     ir_slice key = ir_string_slice(attr->items[2 * i]->string);
-    if (ir_printer_is_word(key)) ir_text_bytes(p->out, key.at, key.length);
-    else quoted(p, key);
+    if (ir_printer_is_word(key))
+      ir_text_bytes(p->out, key.at, key.length);
+    else
+      quoted(p, key);
     ir_text_char(p->out, '=');
     ir_printer_attr(p, attr->items[2 * i + 1]);
   }
@@ -403,9 +420,12 @@ void ir_printer_data(ir_printer *p, const ir_attr *attr, const ir_type *type) {
               ir_type_static_dims(type, extents, &count) && ir_dtype_bytes(data->dtype, count, &bytes) &&
               (uint64_t)bytes == data->size;
   size_t at = 0;
-  if (!fits) ir_text_printf(p->out, "<<%zu bytes>>", data->size);
-  else if (!count) ir_text_put(p->out, "[]");
-  else lists(p, data, type->count, extents, 0, &at);
+  if (!fits)
+    ir_text_printf(p->out, "<<%zu bytes>>", data->size);
+  else if (!count)
+    ir_text_put(p->out, "[]");
+  else
+    lists(p, data, type->count, extents, 0, &at);
 }
 
 void ir_printer_attr(ir_printer *p, const ir_attr *attr) {
@@ -442,7 +462,9 @@ void ir_printer_attr(ir_printer *p, const ir_attr *attr) {
     ir_text_char(p->out, ']');
     return;
   case IR_ATTR_DICT: dict(p, attr); return;
-  case IR_ATTR_DATA: ir_text_printf(p->out, "<<%zu bytes of %s>>", attr->data.size, ir_dtype_name(attr->data.dtype)); return;
+  case IR_ATTR_DATA:
+    ir_text_printf(p->out, "<<%zu bytes of %s>>", attr->data.size, ir_dtype_name(attr->data.dtype));
+    return;
   }
   ir_text_put(p->out, "<<attribute>>");
 }

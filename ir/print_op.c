@@ -6,7 +6,8 @@
 
 void ir_printer_indent(ir_printer *p, unsigned indent) {
   static const char blanks[] = "                                                                ";
-  for (; indent >= sizeof blanks - 1; indent -= (unsigned)sizeof blanks - 1) ir_text_bytes(p->out, blanks, sizeof blanks - 1);
+  for (; indent >= sizeof blanks - 1; indent -= (unsigned)sizeof blanks - 1)
+    ir_text_bytes(p->out, blanks, sizeof blanks - 1);
   ir_text_bytes(p->out, blanks, indent);
 }
 
@@ -38,9 +39,7 @@ static const char *word_of(const ir_op *op, const char *name) {
   return word ? attr->string->text : NULL;
 }
 
-static ir_context *context_of(const ir_op *op) {
-  return op->region && op->region->func ? ir_op_context(op) : NULL;
-}
+static ir_context *context_of(const ir_op *op) { return op->region && op->region->func ? ir_op_context(op) : NULL; }
 
 static const ir_item *callee_of(const ir_op *op, const char *attr) {
   const ir_attr *name = attr_of(op, attr);
@@ -51,8 +50,10 @@ static const ir_item *callee_of(const ir_op *op, const char *attr) {
 /* An expression that OP owns: the value of an attribute or an entry of a list. */
 static void owned(ir_printer *p, const ir_op *op, const ir_attr *attr, ir_dtype want) {
   if (attr && attr->kind == IR_ATTR_INT) {
-    if (want == IR_I64 || want == IR_DTYPE_UNKNOWN) ir_text_printf(p->out, "%lld", (long long)attr->i);
-    else ir_text_printf(p->out, "i64(%lld)", (long long)attr->i);
+    if (want == IR_I64 || want == IR_DTYPE_UNKNOWN)
+      ir_text_printf(p->out, "%lld", (long long)attr->i);
+    else
+      ir_text_printf(p->out, "i64(%lld)", (long long)attr->i);
     return;
   }
   bool fits = attr && attr->kind == IR_ATTR_EXPR;
@@ -161,8 +162,10 @@ static void attributes(ir_printer *p, const ir_op *op, int place, bool *more) {
       continue;
     }
     comma(p, more);
-    if (value && value->kind == IR_ATTR_DATA) ir_printer_data(p, value, op->result_count ? ir_op_result(op, 0)->type : NULL);
-    else ir_printer_attr(p, value);
+    if (value && value->kind == IR_ATTR_DATA)
+      ir_printer_data(p, value, op->result_count ? ir_op_result(op, 0)->type : NULL);
+    else
+      ir_printer_attr(p, value);
   }
 }
 
@@ -181,7 +184,10 @@ static void call(ir_printer *p, const ir_op *op, unsigned indent) {
     }
     if (!known) {
       known = ir_new_array(&p->arena, const ir_type *, op->operand_count);
-      for (size_t k = 0; k < op->operand_count; k++) known[k] = ir_printer_is_untyped(op, k) ? NULL : ir_op_operand(op, k)->type;
+      for (size_t k = 0; k < op->operand_count; k++) {
+        const ir_value *value = ir_printer_is_untyped(op, k) ? NULL : ir_op_operand(op, k);
+        known[k] = value ? value->type : NULL;
+      }
     }
     ir_dtype want = ir_literal_operand((ir_opcode)op->code, callee_of(op, "callee"), op->operand_count, known, i);
     ir_printer_operand(p, op, i, want);
@@ -213,8 +219,10 @@ static void tuple_get(ir_printer *p, const ir_op *op, unsigned indent) {
 
 static void region(ir_printer *p, const ir_op *op, size_t i, unsigned indent) {
   ir_text_char(p->out, ' ');
-  if (i < op->region_count && ir_op_region(op, i)) ir_printer_region(p, ir_op_region(op, i), indent);
-  else ir_text_put(p->out, "<<no region>>");
+  if (i < op->region_count && ir_op_region(op, i))
+    ir_printer_region(p, ir_op_region(op, i), indent);
+  else
+    ir_text_put(p->out, "<<no region>>");
 }
 
 static bool is_empty(const ir_region *body) {
@@ -316,8 +324,10 @@ static void compute(ir_printer *p, const ir_op *op, unsigned indent) {
   size_t spatial = body ? body->spatial_count : 0, count = body ? body->arg_count : 0;
   ir_text_put(p->out, "compute (");
   for (size_t i = 0; i < count; i++) {
-    if (i == spatial) ir_text_put(p->out, "; ");
-    else if (i) ir_text_put(p->out, ", ");
+    if (i == spatial)
+      ir_text_put(p->out, "; ");
+    else if (i)
+      ir_text_put(p->out, ", ");
     ir_printer_value(p, body->args[i]);
     ir_text_put(p->out, " < ");
     ir_printer_operand(p, op, i, IR_I64);
@@ -371,13 +381,18 @@ static void target(ir_printer *p, const ir_op *op, size_t k) {
 }
 
 /* The values that a store, a reduction or an atomic operation takes. */
-static void stored(ir_printer *p, const ir_op *op, size_t targets, const char *reducer, const ir_item *user, bool *more) {
+static void stored(ir_printer *p, const ir_op *op, size_t targets, const char *reducer, const ir_item *user,
+                   bool *more) {
   const ir_attr *args = attr_of(op, "args");
   enum { MOST = 16 };
   const ir_type *written[MOST];
   if (targets > MOST) targets = MOST;
-  for (size_t i = 0; i < targets && i < op->operand_count; i++) written[i] = ir_op_operand(op, i)->type;
   if (targets > op->operand_count) targets = op->operand_count;
+  for (size_t i = 0; i < targets; i++) {
+    const ir_value *buffer = ir_op_operand(op, i);
+    written[i] = buffer && buffer->type ? buffer->type : NULL;
+    if (!written[i]) targets = i;
+  }
   for (size_t i = 0; is_list(args) && i < args->count; i++) {
     comma(p, more);
     owned(p, op, args->items[i], ir_literal_stored(reducer, user, targets, written, i));
@@ -395,8 +410,10 @@ static void store(ir_printer *p, const ir_op *op, unsigned indent) {
   ir_text_put(p->out, " = ");
   const char *reducer = word_of(op, "reducer"), *user = word_of(op, "user_reducer");
   bool more = false;
-  if (user) ir_printer_attr(p, attr_of(op, "user_reducer"));
-  else if (reducer) ir_text_put(p->out, reducer);
+  if (user)
+    ir_printer_attr(p, attr_of(op, "user_reducer"));
+  else if (reducer)
+    ir_text_put(p->out, reducer);
   if (user || reducer) ir_text_char(p->out, '(');
   stored(p, op, targets < 0 ? 0 : (size_t)targets, reducer, callee_of(op, "user_reducer"), &more);
   attributes(p, op, IR_NAMED, &more);
@@ -452,10 +469,10 @@ static void yield_(ir_printer *p, const ir_op *op, unsigned indent) {
 
 typedef void print_form(ir_printer *p, const ir_op *op, unsigned indent);
 static print_form *const forms[IR_OP_COUNT] = {
-    [IR_SCALAR] = scalar,        [IR_TUPLE_GET] = tuple_get, [IR_CLOSURE] = closure,    [IR_IF] = if_,
-    [IR_LOOP] = loop,            [IR_DATAFLOW] = dataflow,   [IR_YIELD] = yield_,       [IR_RETURN] = return_,
-    [IR_COMPUTE] = compute,      [IR_GUARD] = guard,         [IR_STORE] = store,        [IR_FOR] = for_,
-    [IR_WHILE] = while_,         [IR_ATOMIC_ADD] = atomic,   [IR_ATOMIC_MAX] = atomic,  [IR_ATOMIC_MIN] = atomic,
+    [IR_SCALAR] = scalar,   [IR_TUPLE_GET] = tuple_get, [IR_CLOSURE] = closure,   [IR_IF] = if_,
+    [IR_LOOP] = loop,       [IR_DATAFLOW] = dataflow,   [IR_YIELD] = yield_,      [IR_RETURN] = return_,
+    [IR_COMPUTE] = compute, [IR_GUARD] = guard,         [IR_STORE] = store,       [IR_FOR] = for_,
+    [IR_WHILE] = while_,    [IR_ATOMIC_ADD] = atomic,   [IR_ATOMIC_MAX] = atomic, [IR_ATOMIC_MIN] = atomic,
 };
 
 bool ir_printer_is_bare(const ir_op *op) {

@@ -12,10 +12,10 @@ typedef struct ir_printer {
   ir_print_options options;
   const ir_func *func; /* whose values are numbered */
   ir_arena arena;
-  ir_map numbers;      /* unnamed value -> its number + 1 */
-  ir_map axes;         /* unnamed axis -> ir_string */
-  unsigned depth;      /* of regions */
-  struct {             /* where the last position was found: the next one is mostly behind it */
+  ir_map numbers; /* unnamed value -> its number + 1 */
+  ir_map axes;    /* unnamed axis -> ir_string */
+  unsigned depth; /* of regions */
+  struct {        /* where the last position was found: the next one is mostly behind it */
     const ir_source *source;
     uint32_t offset, line, line_start;
   } place;

@@ -16,7 +16,7 @@ static bool same_type(const void *object, const void *key) {
 
 const ir_type *ir_type_get(ir_context *context, const ir_type_key *key) {
   size_t items = (size_t)key->count + key->result_count;
-  uint64_t hash = ir_hash_mix((uint64_t)key->kind << 8 | key->dtype, (uint64_t)key->lanes << 2 | key->ranked << 1 | key->impure);
+  uint64_t hash = ir_hash_mix((uint64_t)key->kind << 8 | key->dtype, (uint64_t)key->lanes << 2 | (uint64_t)key->ranked << 1 | key->impure);
   hash = ir_hash_mix(ir_hash_mix(hash, key->count), (uint64_t)(uintptr_t)key->device ^ key->result_count);
   for (size_t i = 0; i < items; i++) hash = ir_hash_mix(hash, (uint64_t)(uintptr_t)key->items[i]);
   void **slot = ir_intern_slot(&context->arena, &context->types, hash, key, same_type);

@@ -23,9 +23,7 @@ static void above(ir_parser *p, ir_node *node, const ir_node *kid) {
   p->stopped = true;
 }
 
-static void above_all(ir_parser *p, ir_node *node) {
-  ir_each_node(kid, node->kids) above(p, node, kid);
-}
+static void above_all(ir_parser *p, ir_node *node) { ir_each_node(kid, node->kids) above(p, node, kid); }
 
 static void take_typing(ir_node *node, ir_node *kid) {
   node->typed |= kid->typed;
@@ -144,12 +142,23 @@ ir_signature *ir_signature_new(ir_parser *p, ir_nodes params, ir_node *results, 
   return signature;
 }
 
+bool ir_is_reserved(ir_slice word) {
+  static const char *const words[] = {"true", "false", "none", "inf", "nan", "any"};
+  for (size_t i = 0; i < ir_count_of(words); i++) {
+    if (ir_slice_is(word, words[i])) return true;
+  }
+  ir_dtype dtype;
+  unsigned lanes;
+  return ir_element_find(word, &dtype, &lanes);
+}
+
 bool ir_element_find(ir_slice word, ir_dtype *dtype, unsigned *lanes) {
   *lanes = 1;
   *dtype = ir_dtype_find(word);
   if (*dtype != IR_DTYPE_UNKNOWN) return true;
   size_t digits = 0;
-  while (digits < word.length && word.at[word.length - 1 - digits] >= '0' && word.at[word.length - 1 - digits] <= '9') digits++;
+  while (digits < word.length && word.at[word.length - 1 - digits] >= '0' && word.at[word.length - 1 - digits] <= '9')
+    digits++;
   bool shaped = digits && digits <= 4 && word.length > digits + 1 && word.at[word.length - 1 - digits] == 'x';
   if (!shaped || word.at[word.length - digits] == '0') return false;
   *lanes = 0;

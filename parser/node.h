@@ -43,14 +43,14 @@ typedef struct ir_nodes {
 
 struct ir_node {
   uint8_t kind;
-  uint8_t code;     /* BINARY: an ir_scalar_code; PARAM: an ir_direction; FN: impure */
-  bool typed;       /* its dtype does not depend on where it stands (ir/literal.h) */
-  bool floats;      /* a literal in it is written as a float */
-  uint16_t depth;   /* of the tree */
-  bool quoted;      /* ENTRY: the name is a string */
+  uint8_t code;      /* BINARY: an ir_scalar_code; PARAM: an ir_direction; FN: impure */
+  bool typed;        /* its dtype does not depend on where it stands (ir/literal.h) */
+  bool floats;       /* a literal in it is written as a float */
+  uint16_t depth;    /* of the tree */
+  bool quoted;       /* ENTRY: the name is a string */
   uint32_t name_end; /* the name is the text from range.begin to here */
   ir_range range;
-  ir_node *next;    /* in the list that it stands in */
+  ir_node *next; /* in the list that it stands in */
   ir_nodes kids;
   ir_node *other;
 };

@@ -15,8 +15,8 @@ bool ir_grammar_accepts(void *grammar, int kind);
 size_t ir_grammar_height(const void *grammar);
 
 enum {
-  TOKENS = 64,          /* more than there are */
-  MAX_HEIGHT = 16384,   /* of the automaton's stack */
+  TOKENS = 64,        /* more than there are */
+  MAX_HEIGHT = 16384, /* of the automaton's stack */
   MAX_SYNTAX_ERRORS = 20
 };
 
@@ -57,7 +57,8 @@ static void nest(struct reader *r) {
   case T_LBRACE: r->p->braces++; break;
   case T_RBRACE: r->p->braces--; break;
   }
-  if (r->brackets > IR_PARSE_MAX_DEPTH || r->prefixes > IR_PARSE_MAX_DEPTH) stop(r, "brackets or signs nested more than 250 deep");
+  if (r->brackets > IR_PARSE_MAX_DEPTH || r->prefixes > IR_PARSE_MAX_DEPTH)
+    stop(r, "brackets or signs nested more than 250 deep");
   if (ir_grammar_height(r->grammar) > MAX_HEIGHT) stop(r, "nested too deep");
 }
 
@@ -70,21 +71,65 @@ static void feed(struct reader *r) {
 
 /* How tokens are named in messages; NULL: its group is named. */
 static const char *const names[TOKENS] = {
-    [0] = "end of file",     [T_OR] = "'||'",          [T_AND] = "'&&'",          [T_EQ] = "'=='",
-    [T_NE] = "'!='",         [T_LT] = "'<'",           [T_LE] = "'<='",           [T_GT] = "'>'",
-    [T_GE] = "'>='",         [T_PLUS] = "'+'",         [T_MINUS] = "'-'",         [T_STAR] = "'*'",
-    [T_SLASH] = "'/'",       [T_BANG] = "'!'",         [T_RBRACE] = "'}'",        [T_RILL] = "'rill'",
-    [T_INT] = "an integer",  [T_MODULE] = "'module'",  [T_LBRACE] = "'{'",        [T_DEVICE] = "'device'",
-    [T_GLOBAL] = "'@name'",  [T_ASSIGN] = "'='",       [T_RESOURCE] = "'resource'", [T_COLON] = "':'",
-    [T_FUNC] = "'func'",     [T_PRIM_FUNC] = "'prim_func'", [T_PRIVATE] = "'private'", [T_IMPURE] = "'impure'",
-    [T_EXTERN] = "'extern'", [T_REDUCER] = "'reducer'", [T_LP] = "'('",           [T_SEMI] = "';'",
-    [T_RP] = "')'",          [T_ARROW] = "'->'",       [T_COMMA] = "','",         [T_VALUE] = "'%name'",
-    [T_ID] = "a word",       [T_OUT] = "'out'",        [T_INOUT] = "'inout'",     [T_WHERE] = "'where'",
-    [T_WITH] = "'with'",     [T_YIELD] = "'yield'",    [T_WHILE] = "'while'",     [T_RETURN] = "'return'",
-    [T_STACK] = "'stack'",   [T_LB] = "'['",           [T_RB] = "']'",            [T_LOC] = "'loc'",
-    [T_STRING] = "a string", [T_IF] = "'if'",          [T_ELSE] = "'else'",       [T_LOOP] = "'loop'",
-    [T_DATAFLOW] = "'dataflow'", [T_COMPUTE] = "'compute'", [T_FOR] = "'for'",    [T_QUESTION] = "'?'",
-    [T_FN] = "'fn'",         [T_FLOAT] = "a number",   [T_ELLIPSIS] = "'...'",
+    [0] = "end of file",
+    [T_OR] = "'||'",
+    [T_AND] = "'&&'",
+    [T_EQ] = "'=='",
+    [T_NE] = "'!='",
+    [T_LT] = "'<'",
+    [T_LE] = "'<='",
+    [T_GT] = "'>'",
+    [T_GE] = "'>='",
+    [T_PLUS] = "'+'",
+    [T_MINUS] = "'-'",
+    [T_STAR] = "'*'",
+    [T_SLASH] = "'/'",
+    [T_BANG] = "'!'",
+    [T_RBRACE] = "'}'",
+    [T_RILL] = "'rill'",
+    [T_INT] = "an integer",
+    [T_MODULE] = "'module'",
+    [T_LBRACE] = "'{'",
+    [T_DEVICE] = "'device'",
+    [T_GLOBAL] = "'@name'",
+    [T_ASSIGN] = "'='",
+    [T_RESOURCE] = "'resource'",
+    [T_COLON] = "':'",
+    [T_FUNC] = "'func'",
+    [T_PRIM_FUNC] = "'prim_func'",
+    [T_PRIVATE] = "'private'",
+    [T_IMPURE] = "'impure'",
+    [T_EXTERN] = "'extern'",
+    [T_REDUCER] = "'reducer'",
+    [T_LP] = "'('",
+    [T_SEMI] = "';'",
+    [T_RP] = "')'",
+    [T_ARROW] = "'->'",
+    [T_COMMA] = "','",
+    [T_VALUE] = "'%name'",
+    [T_ID] = "a word",
+    [T_OUT] = "'out'",
+    [T_INOUT] = "'inout'",
+    [T_WHERE] = "'where'",
+    [T_WITH] = "'with'",
+    [T_YIELD] = "'yield'",
+    [T_WHILE] = "'while'",
+    [T_RETURN] = "'return'",
+    [T_STACK] = "'stack'",
+    [T_LB] = "'['",
+    [T_RB] = "']'",
+    [T_LOC] = "'loc'",
+    [T_STRING] = "a string",
+    [T_IF] = "'if'",
+    [T_ELSE] = "'else'",
+    [T_LOOP] = "'loop'",
+    [T_DATAFLOW] = "'dataflow'",
+    [T_COMPUTE] = "'compute'",
+    [T_FOR] = "'for'",
+    [T_QUESTION] = "'?'",
+    [T_FN] = "'fn'",
+    [T_FLOAT] = "a number",
+    [T_ELLIPSIS] = "'...'",
 };
 
 /* The spelling of a token that has only one; NULL otherwise. */
@@ -103,8 +148,14 @@ static const struct group {
   int tokens[24];  /* all must be possible; 0 ends */
   int dropped[40]; /* and then these go unnamed, too */
 } groups[] = {
-    {"a name", {T_ID, T_RILL, T_MODULE, T_FUNC, T_LOC, T_YIELD}, {T_PRIM_FUNC, T_REDUCER, T_DEVICE, T_RESOURCE, T_PRIVATE, T_IMPURE, T_EXTERN, T_OUT, T_INOUT, T_WHERE, T_WITH, T_RETURN, T_STACK, T_WHILE, T_IF, T_ELSE, T_LOOP, T_DATAFLOW, T_COMPUTE, T_FOR, T_FN}},
-    {"an expression", {T_INT, T_FLOAT, T_LP, T_VALUE, T_MINUS}, {T_BANG, T_ID, T_GLOBAL, T_STRING, T_ELLIPSIS, T_LBRACE, T_LB, T_IMPURE, T_FN, T_QUESTION, T_WHERE}},
+    {"a name",
+     {T_ID, T_RILL, T_MODULE, T_FUNC, T_LOC, T_YIELD},
+     {T_PRIM_FUNC, T_REDUCER, T_DEVICE, T_RESOURCE, T_PRIVATE, T_IMPURE, T_EXTERN,
+      T_OUT,       T_INOUT,   T_WHERE,  T_WITH,     T_RETURN,  T_STACK,  T_WHILE,
+      T_IF,        T_ELSE,    T_LOOP,   T_DATAFLOW, T_COMPUTE, T_FOR,    T_FN}},
+    {"an expression",
+     {T_INT, T_FLOAT, T_LP, T_VALUE, T_MINUS},
+     {T_BANG, T_ID, T_GLOBAL, T_STRING, T_ELLIPSIS, T_LBRACE, T_LB, T_IMPURE, T_FN, T_QUESTION, T_WHERE}},
     {"a statement", {T_VALUE, T_ID, T_IF, T_LOOP, T_DATAFLOW, T_COMPUTE, T_FOR, T_WHILE}, {T_WHERE, T_YIELD, T_RETURN}},
     {"an item", {T_FUNC, T_PRIM_FUNC, T_DEVICE, T_RESOURCE, T_REDUCER}, {T_PRIVATE, T_IMPURE, T_EXTERN}},
     {"a type", {T_ID, T_QUESTION, T_FN, T_IMPURE}, {0}},
@@ -144,9 +195,12 @@ static void describe(struct reader *r, ir_text *text) {
   ir_slice found = ir_text_at(r->p, r->range);
   bool is_long = found.length > 40;
   size_t length = is_long ? 40 : found.length;
-  for (; is_long && length && ((uint8_t)found.at[length] & 0xc0) == 0x80; length--) {}
-  if (!r->kind) ir_text_put(text, "end of file");
-  else ir_text_printf(text, "'%.*s%s'", (int)length, found.at, is_long ? "..." : "");
+  for (; is_long && length && ((uint8_t)found.at[length] & 0xc0) == 0x80; length--) {
+  }
+  if (!r->kind)
+    ir_text_put(text, "end of file");
+  else
+    ir_text_printf(text, "'%.*s%s'", (int)length, found.at, is_long ? "..." : "");
 }
 
 static bool is_first_on_line(const struct reader *r) {
@@ -183,8 +237,8 @@ static void report(struct reader *r) {
 /* --- going on after an error --- */
 
 static bool starts_item(int kind) {
-  return kind == T_FUNC || kind == T_PRIM_FUNC || kind == T_REDUCER || kind == T_RESOURCE || kind == T_DEVICE || kind == T_PRIVATE ||
-         kind == T_EXTERN || kind == T_IMPURE;
+  return kind == T_FUNC || kind == T_PRIM_FUNC || kind == T_REDUCER || kind == T_RESOURCE || kind == T_DEVICE ||
+         kind == T_PRIVATE || kind == T_EXTERN || kind == T_IMPURE;
 }
 
 /* Ends the blocks that are open, as far as the grammar lets them end. */
@@ -195,7 +249,8 @@ static void close_blocks(struct reader *r) {
 }
 
 /* Drops what the damaged statement or item has on the stack, and skips to where another can start: a token that can
- * come and is the first on its line, or a closing brace. What stands in braces that open on the way is skipped whole. */
+ * come and is the first on its line, or a closing brace. What stands in braces that open on the way is skipped whole.
+ */
 static void recover(struct reader *r) {
   ir_parser *p = r->p;
   ir_grammar(r->grammar, T_BAD, r->range);
@@ -229,7 +284,8 @@ static void parse_carefully(struct reader *r) {
       if (!ir_grammar_accepts(r->grammar, r->kind)) return;
     }
     feed(r);
-    if (p->stopped || !r->kind) return;
+    if (p->rejected) ir_parse_error(p, r->range, "syntax error"); /* the two disagree */
+    if (p->stopped || p->rejected || !r->kind) return;
     read(r);
   }
 }
@@ -292,6 +348,7 @@ void ir_declare_rest(ir_parser *p) {
   read(&r);
   parse_headers(&r);
   p->rest_failed |= ahead.rejected || ahead.stopped;
+  for (size_t i = 0; i < ahead.devices.count; i++) ir_check_device(p, ahead.devices.at[i]);
   ir_grammarFree(r.grammar, ir_heap_free);
   ir_arena_free(&ahead.scratch);
   ir_arena_free(&ahead.names);

@@ -10,7 +10,7 @@
 #include "parser.h"
 
 enum {
-  IR_PARSE_MAX_DEPTH = 250,   /* of expressions, types and attributes */
+  IR_PARSE_MAX_DEPTH = 250,    /* of expressions, types and attributes */
   IR_PARSE_MAX_REGIONS = 1000, /* one in another */
   IR_PARSE_MAX_RANK = 64
 };
@@ -80,28 +80,29 @@ typedef struct ir_parser {
   ir_parse_options options;
   ir_lexer lexer;
   ir_arena scratch;
-  bool declaring;     /* headers only: a look ahead for names that are used before they are defined */
-  bool rest_declared; /* that look ahead has been made */
-  bool rest_failed;   /* and met an error: what it did not find may exist */
-  bool rejected;      /* the grammar did not take the last token */
-  bool stopped;       /* nothing more is to be read */
+  bool declaring;           /* headers only: a look ahead for names that are used before they are defined */
+  bool rest_declared;       /* that look ahead has been made */
+  bool rest_failed;         /* and met an error: what it did not find may exist */
+  ir_vec(ir_range) devices; /* that types met on that look ahead name */
+  bool rejected;            /* the grammar did not take the last token */
+  bool stopped;             /* nothing more is to be read */
   size_t errors_before;
-  uint32_t token;    /* where the token stands that the grammar is working on */
+  uint32_t token;            /* where the token stands that the grammar is working on */
   int braces, braces_before; /* { open, with and without that token */
-  unsigned regions;  /* open */
-  ir_op closed;      /* parent of regions that are closed but not yet in their operation */
+  unsigned regions;          /* open */
+  ir_op closed;              /* parent of regions that are closed but not yet in their operation */
   ir_block *block;
   ir_arena_mark item_mark; /* scratch is reset to here after each item */
   ir_func *func;
 
   /* --- names of the current function --- */
   ir_arena names;
-  ir_map values;  /* ir_string -> ir_value */
-  ir_map pages;   /* number / 16 + 1 -> ir_value *[16]: unnamed values */
+  ir_map values; /* ir_string -> ir_value */
+  ir_map pages;  /* number / 16 + 1 -> ir_value *[16]: unnamed values */
   ir_value **page;
   uint64_t page_number; /* of `page`, + 1 */
-  ir_map axes;    /* ir_string -> ir_value */
-  ir_map symbols; /* ir_string -> ir_symbol */
+  ir_map axes;          /* ir_string -> ir_value */
+  ir_map symbols;       /* ir_string -> ir_symbol */
   ir_vec(ir_symbol *) symbol_list;
   ir_region signature; /* stands for the scope of the signature's symbols; never closed */
 } ir_parser;
@@ -129,12 +130,17 @@ static inline ir_slice ir_text_at(const ir_parser *p, ir_range range) {
   return (ir_slice){p->source->text + (range.begin - p->source->base), range.end - range.begin};
 }
 static inline ir_range ir_node_name_range(const ir_node *node) { return (ir_range){node->range.begin, node->name_end}; }
-static inline ir_slice ir_node_name(const ir_parser *p, const ir_node *node) { return ir_text_at(p, ir_node_name_range(node)); }
+static inline ir_slice ir_node_name(const ir_parser *p, const ir_node *node) {
+  return ir_text_at(p, ir_node_name_range(node));
+}
 static inline bool ir_node_is_literal(const ir_node *node) {
-  return node->kind == N_INT || node->kind == N_FLOAT || (node->floats && !node->typed && (node->kind == N_ID || node->kind == N_CALL));
+  return node->kind == N_INT || node->kind == N_FLOAT ||
+         (node->floats && !node->typed && (node->kind == N_ID || node->kind == N_CALL));
 }
 /* The type that a word such as f32 or f32x8 names. */
 bool ir_element_find(ir_slice word, ir_dtype *dtype, unsigned *lanes);
+/* Words that mean something wherever an expression stands, so that no symbol and no axis can have them as a name. */
+bool ir_is_reserved(ir_slice word);
 
 /* --- names (parser/scope.c) --- */
 ir_diag *ir_parse_error(ir_parser *p, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -161,6 +167,8 @@ void ir_unknown_word(ir_parser *p, ir_range range, const char *what);
 /* An item; one that stands further down is declared first. NULL where there is none: nothing is reported. */
 ir_item *ir_find_item(ir_parser *p, const ir_string *name);
 void ir_unknown_item(ir_parser *p, ir_range range, const char *what);
+/* Whether RANGE names a device; reports. A look ahead puts this off to its end. */
+bool ir_check_device(ir_parser *p, ir_range range);
 /* Reports that the name at RANGE is that of KNOWN already. */
 void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known);
 
@@ -202,9 +210,12 @@ void ir_making_operand(ir_making *m, ir_value *value);
 /* Infers and checks types, makes the operation at the end of the current region, names its results. */
 void ir_make_op(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir_nodes loc);
 /* name(...) as a store, a tensor operation or a scalar one (parser/resolve_call.c). */
-void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types, ir_nodes loc);
-void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc);
-void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc);
+void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types,
+                     ir_nodes loc);
+void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types,
+                      ir_nodes loc);
+void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types,
+                       ir_nodes loc);
 bool ir_in_graph(const ir_parser *p); /* in a func, not a prim_func or reducer */
 bool ir_is_reduction(ir_parser *p, const ir_node *node);
 
@@ -226,9 +237,11 @@ void ir_resolve_return(ir_parser *p, ir_range word, ir_nodes values, ir_nodes lo
 ir_block *ir_open_if(ir_parser *p, ir_range word, ir_node *condition, ir_node *with);
 ir_block *ir_open_else(ir_parser *p);
 ir_making *ir_close_else(ir_parser *p, ir_making *made, ir_block *block);
-ir_block *ir_open_loop(ir_parser *p, ir_range word, ir_range counter, ir_node *trip, ir_nodes carries, ir_node *again, ir_node *with);
+ir_block *ir_open_loop(ir_parser *p, ir_range word, ir_range counter, ir_node *trip, ir_nodes carries, ir_node *again,
+                       ir_node *with);
 ir_block *ir_open_dataflow(ir_parser *p, ir_range word, ir_node *with);
-ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_nodes reduction, ir_nodes where, ir_node *with);
+ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_nodes reduction, ir_nodes where,
+                          ir_node *with);
 ir_block *ir_open_for(ir_parser *p, ir_range word, ir_range axis, ir_node *extent, ir_node *mode, ir_node *with);
 ir_block *ir_open_while(ir_parser *p, ir_range word, ir_node *condition, ir_node *with);
 ir_block *ir_open_closure(ir_parser *p, ir_range word, ir_signature *signature, ir_nodes where, ir_node *with);

@@ -36,9 +36,10 @@ struct arguments {
   ir_parser *p;
   ir_making *m;
   const ir_op_def *row;
-  const ir_item *callee;         /* of a call */
+  const ir_item *callee; /* of a call */
   ir_vec(const ir_node *) positional;
   ir_vec(const ir_attr *) extra; /* keyword arguments for the row's dictionary: keys and values */
+  ir_map extra_keys;
 };
 
 static void offer_attrs(const ir_op_def *row, ir_nearest *nearest) {
@@ -82,7 +83,8 @@ static void set_attr(struct arguments *a, size_t slot, const ir_node *node) {
   const ir_attr *fits = ir_attr_conform(p->context, def, value, &expected);
   if (!fits) {
     ir_slice text = ir_text_at(p, node->range);
-    ir_parse_error(p, node->range, "%s: attribute '%s' takes %s, found '%.*s'", a->row->name, def->name, expected, text.length > 60 ? 60 : (int)text.length, text.at);
+    ir_parse_error(p, node->range, "%s: attribute '%s' takes %s, found '%.*s'", a->row->name, def->name, expected,
+                   text.length > 60 ? 60 : (int)text.length, text.at);
     a->m->failed = true;
     return;
   }
@@ -95,7 +97,8 @@ static void keyword(struct arguments *a, const ir_node *entry, const ir_node **g
   ir_range range = ir_node_name_range(entry);
   int slot = slot_of(a->row, name), dict = dict_slot(a->row);
   if (slot >= 0 && given[slot]) {
-    ir_diag *diag = ir_parse_error(p, range, "%s: attribute '%.*s' is given twice", a->row->name, (int)name.length, name.at);
+    ir_diag *diag =
+        ir_parse_error(p, range, "%s: attribute '%.*s' is given twice", a->row->name, (int)name.length, name.at);
     ir_note(p->diags, diag, ir_node_name_range(given[slot]), "it was given here");
     a->m->failed = true;
   } else if (slot >= 0) {
@@ -103,12 +106,12 @@ static void keyword(struct arguments *a, const ir_node *entry, const ir_node **g
     set_attr(a, (size_t)slot, entry->other);
   } else if (dict >= 0) {
     const ir_attr *key = ir_attr_string(p->context, name), *value = ir_resolve_attr(p, entry->other, NULL);
-    for (size_t i = 0; i < a->extra.count; i += 2) {
-      if (a->extra.at[i] != key) continue;
+    if (ir_map_has(&a->extra_keys, key)) {
       ir_parse_error(p, range, "%s: '%.*s' is given twice", a->row->name, (int)name.length, name.at);
       a->m->failed = true;
       return;
     }
+    ir_map_put(&p->scratch, &a->extra_keys, key, a);
     *ir_push(&p->scratch, &a->extra) = key;
     *ir_push(&p->scratch, &a->extra) = value;
     a->m->failed |= !value;
@@ -140,7 +143,8 @@ static void sort(struct arguments *a, const ir_node *call) {
   int dict = dict_slot(a->row);
   if (dict < 0 || !a->extra.count || a->m->failed) return;
   if (given[dict]) {
-    ir_parse_error(p, call->range, "%s: '%s' is given as a whole and by keywords", a->row->name, a->row->attrs[dict].name);
+    ir_parse_error(p, call->range, "%s: '%s' is given as a whole and by keywords", a->row->name,
+                   a->row->attrs[dict].name);
     a->m->failed = true;
     return;
   }
@@ -177,15 +181,17 @@ static void take_places(struct arguments *a, const ir_node *call, ir_nodes types
     if (!leads && !trails) continue;
     const ir_node *node = *begin < *end ? a->positional.at[leads ? *begin : *end - 1] : NULL;
     if (node && fits_place(node, def->type)) {
-      if (def->type == IR_A_DATA) const_value(a, i, node, types);
-      else set_attr(a, i, node);
+      if (def->type == IR_A_DATA)
+        const_value(a, i, node, types);
+      else
+        set_attr(a, i, node);
       if (leads) ++*begin;
       if (trails) --*end;
     } else if (!def->dflt) {
       const char *expected = NULL;
       ir_attr_conform(a->p->context, def, ir_attr_none(a->p->context), &expected);
-      ir_parse_error(a->p, node ? node->range : call->range, "%s: expected %s (%s), found %s", a->row->name, expected, def->name,
-                     node ? ir_node_describe(a->p, node) : "nothing");
+      ir_parse_error(a->p, node ? node->range : call->range, "%s: expected %s (%s), found %s", a->row->name, expected,
+                     def->name, node ? ir_node_describe(a->p, node) : "nothing");
       a->m->failed = true;
     }
   }
@@ -240,7 +246,8 @@ static void atomic(struct arguments *a, const ir_node *const *nodes, size_t coun
   a->m->failed = false;
 }
 
-static void operation(ir_parser *p, ir_opcode code, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types, ir_nodes loc) {
+static void operation(ir_parser *p, ir_opcode code, ir_nodes targets, const ir_node *call, const ir_node *with,
+                      ir_nodes types, ir_nodes loc) {
   ir_making *m = ir_making_new(p, code, call->range, with);
   struct arguments a = {.p = p, .m = m, .row = &ir_op_defs[code]};
   sort(&a, call);
@@ -249,8 +256,10 @@ static void operation(ir_parser *p, ir_opcode code, ir_nodes targets, const ir_n
   int callee = ir_attr_index(a.row, "callee");
   if (callee >= 0 && m->attrs[callee]) a.callee = ir_module_find(p->module, m->attrs[callee]->string);
   const ir_node *const *nodes = a.positional.at ? a.positional.at + begin : NULL;
-  if (code == IR_ATOMIC_ADD || code == IR_ATOMIC_MAX || code == IR_ATOMIC_MIN) atomic(&a, nodes, end - begin, call);
-  else operands(&a, nodes, end - begin);
+  if (code == IR_ATOMIC_ADD || code == IR_ATOMIC_MAX || code == IR_ATOMIC_MIN)
+    atomic(&a, nodes, end - begin, call);
+  else
+    operands(&a, nodes, end - begin);
   check_required(&a, call);
   bool packed = code == IR_CALL_PACKED || code == IR_CALL_PURE_PACKED || code == IR_CALL_DPS_PACKED;
   if (packed && !targets.count && !types.count) m->declared = p->context->unit_type;
@@ -288,16 +297,20 @@ static void unknown_operation(ir_parser *p, ir_nodes targets, const ir_node *cal
   ir_make_op(p, m, targets, types, (ir_nodes){0});
 }
 
-void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types, ir_nodes loc) {
+void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const ir_node *with, ir_nodes types,
+                     ir_nodes loc) {
   ir_opcode code = operation_of(p, call);
   ir_dtype dtype;
   unsigned lanes;
   bool scalar = call->code != IR_S_COUNT || ir_element_find(ir_node_name(p, call), &dtype, &lanes) || !call->typed;
   bool both = scalar && code != IR_OP_COUNT;
   if (both) scalar = !ir_in_graph(p) || !takes_tensors(p, call);
-  if (scalar) ir_resolve_scalar(p, targets, call, with, types, loc);
-  else if (code != IR_OP_COUNT) operation(p, code, targets, call, with, types, loc);
-  else unknown_operation(p, targets, call, types);
+  if (scalar)
+    ir_resolve_scalar(p, targets, call, with, types, loc);
+  else if (code != IR_OP_COUNT)
+    operation(p, code, targets, call, with, types, loc);
+  else
+    unknown_operation(p, targets, call, types);
 }
 
 /* --- scalar bindings --- */
@@ -305,23 +318,27 @@ void ir_resolve_call(ir_parser *p, ir_nodes targets, const ir_node *call, const 
 static ir_dtype written_dtype(const ir_parser *p, ir_nodes types) {
   ir_dtype dtype;
   unsigned lanes;
-  bool plain = types.count == 1 && types.first->kind == N_ID && ir_element_find(ir_node_name(p, types.first), &dtype, &lanes);
+  bool plain =
+      types.count == 1 && types.first->kind == N_ID && ir_element_find(ir_node_name(p, types.first), &dtype, &lanes);
   return plain ? dtype : IR_DTYPE_UNKNOWN;
 }
 
-static void field(ir_parser *p, ir_nodes targets, const ir_node *value, ir_value *tuple, const ir_node *with, ir_nodes types, ir_nodes loc) {
+static void field(ir_parser *p, ir_nodes targets, const ir_node *value, ir_value *tuple, const ir_node *with,
+                  ir_nodes types, ir_nodes loc) {
   ir_making *m = ir_making_new(p, IR_TUPLE_GET, value->range, with);
   ir_making_operand(m, tuple);
   uint64_t index = 0;
   const ir_node *literal = value->kids.first;
-  bool fine = value->kids.count == 1 && literal->kind == N_INT && ir_parse_integer(ir_node_name(p, literal), &index) && index <= INT32_MAX;
+  bool fine = value->kids.count == 1 && literal->kind == N_INT && ir_parse_integer(ir_node_name(p, literal), &index) &&
+              index <= INT32_MAX;
   if (!fine) ir_parse_error(p, value->range, "a field of a tuple is named by a constant: %%t[0]");
   m->failed |= !fine;
   ir_making_set(m, "index", ir_attr_int(p->context, (int64_t)index));
   ir_make_op(p, m, targets, types, loc);
 }
 
-void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc) {
+void ir_resolve_scalar(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types,
+                       ir_nodes loc) {
   if (value->kind == N_ELEMENT && ir_in_graph(p)) {
     ir_value *tuple = ir_find_value(p, ir_node_name_range(value));
     bool poisoned = tuple->type == p->context->any_type && ir_has_failed(p);
@@ -351,7 +368,8 @@ static int reducer_arity(ir_slice name) {
   static const struct {
     const char *name;
     int arity;
-  } reducers[] = {{"sum", 1}, {"prod", 1}, {"max", 1}, {"min", 1}, {"any", 1}, {"all", 1}, {"dot", 2}, {"argmax", 2}, {"argmin", 2}};
+  } reducers[] = {{"sum", 1}, {"prod", 1}, {"max", 1},    {"min", 1},   {"any", 1},
+                  {"all", 1}, {"dot", 2},  {"argmax", 2}, {"argmin", 2}};
   for (size_t i = 0; i < ir_count_of(reducers); i++) {
     if (ir_slice_is(name, reducers[i].name)) return reducers[i].arity;
   }
@@ -382,7 +400,8 @@ static bool reducer(ir_parser *p, ir_making *m, const ir_node *call, const char 
     *name = word->string->text;
     int arity = reducer_arity(ir_node_name(p, call)), count = 0;
     ir_each_node(arg, call->kids) count += arg->kind != N_ENTRY;
-    if (count != arity) ir_parse_error(p, call->range, "'%s' reduces %d operand%s, found %d", *name, arity, arity == 1 ? "" : "s", count);
+    if (count != arity)
+      ir_parse_error(p, call->range, "'%s' reduces %d operand%s, found %d", *name, arity, arity == 1 ? "" : "s", count);
     return count == arity;
   }
   ir_range range = ir_node_name_range(call);
@@ -431,7 +450,8 @@ static bool stored(ir_parser *p, ir_making *m, size_t target_count, const ir_nod
   return fine;
 }
 
-void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types, ir_nodes loc) {
+void ir_resolve_store(ir_parser *p, ir_nodes targets, const ir_node *value, const ir_node *with, ir_nodes types,
+                      ir_nodes loc) {
   ir_making *m = ir_making_new(p, IR_STORE, (ir_range){targets.first->range.begin, value->range.end}, with);
   if (ir_in_graph(p)) {
     ir_parse_error(p, targets.first->range, "elements are written in a prim_func only");
@@ -481,8 +501,9 @@ void ir_resolve_statement(ir_parser *p, ir_nodes targets, ir_node *value, ir_nod
     ir_resolve_call(p, targets, value, with, types, loc);
   } else if (value->kind == N_GLOBAL_CALL) {
     ir_slice name = ir_node_name(p, value);
-    ir_parse_error(p, value->range, "functions are called as call(%.*s, ...); '%.*s(...)' reduces and is stored to elements", (int)name.length, name.at,
-                   (int)name.length, name.at);
+    ir_parse_error(p, value->range,
+                   "functions are called as call(%.*s, ...); '%.*s(...)' reduces and is stored to elements",
+                   (int)name.length, name.at, (int)name.length, name.at);
     ir_making *m = ir_making_new(p, IR_TUPLE, value->range, NULL);
     m->failed = true;
     ir_make_op(p, m, targets, types, (ir_nodes){0});

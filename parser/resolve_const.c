@@ -17,8 +17,10 @@ static bool put(struct filling *f, const ir_node *node) {
   uint64_t bits;
   if (!ir_resolve_number(f->p, node, f->dtype, &bits)) return false;
   unsigned width = ir_dtypes[f->dtype].bits;
-  if (width == 4) f->bytes[f->at / 2] |= (uint8_t)(bits << (f->at % 2 * 4));
-  else memcpy(f->bytes + f->at * (width / 8), &bits, width / 8);
+  if (width == 4)
+    f->bytes[f->at / 2] |= (uint8_t)(bits << (f->at % 2 * 4));
+  else
+    memcpy(f->bytes + f->at * (width / 8), &bits, width / 8);
   f->at++;
   return true;
 }
@@ -26,15 +28,18 @@ static bool put(struct filling *f, const ir_node *node) {
 static bool fill(struct filling *f, const ir_node *node, size_t axis) {
   if (axis == f->rank) {
     if (node->kind != N_LIST) return put(f, node);
-    ir_parse_error(f->p, node->range, "expected a number, found a list: the type has %zu ax%s", f->rank, f->rank == 1 ? "is" : "es");
+    ir_parse_error(f->p, node->range, "expected a number, found a list: the type has %zu ax%s", f->rank,
+                   f->rank == 1 ? "is" : "es");
     return false;
   }
   bool fits = node->kind == N_LIST && node->kids.count == f->extents[axis];
   if (!fits) {
     if (node->kind == N_LIST) {
-      ir_parse_error(f->p, node->range, "expected %lld elements along axis %zu, found %u", (long long)f->extents[axis], axis, node->kids.count);
+      ir_parse_error(f->p, node->range, "expected %lld elements along axis %zu, found %u", (long long)f->extents[axis],
+                     axis, node->kids.count);
     } else {
-      ir_parse_error(f->p, node->range, "expected a list of %lld elements along axis %zu, found %s", (long long)f->extents[axis], axis, ir_node_describe(f->p, node));
+      ir_parse_error(f->p, node->range, "expected a list of %lld elements along axis %zu, found %s",
+                     (long long)f->extents[axis], axis, ir_node_describe(f->p, node));
     }
     return false;
   }
@@ -49,9 +54,14 @@ static const ir_type *literal_type(ir_parser *p, const ir_node *node) {
   const ir_expr *dims[IR_PARSE_MAX_RANK];
   size_t rank = 0;
   const ir_node *at = node;
-  for (; at && at->kind == N_LIST && rank < IR_PARSE_MAX_RANK; at = at->kids.first) dims[rank++] = ir_expr_i64(p->context, at->kids.count);
+  for (; at && at->kind == N_LIST && rank < IR_PARSE_MAX_RANK; at = at->kids.first)
+    dims[rank++] = ir_expr_i64(p->context, at->kids.count);
   bool is_bool = at && at->kind == N_ID && at->typed;
-  return ir_type_tensor(p->context, is_bool ? IR_BOOL : node->floats || (at && at->floats) ? IR_F32 : IR_I64, rank, dims);
+  return ir_type_tensor(p->context,
+                        is_bool                              ? IR_BOOL
+                        : node->floats || (at && at->floats) ? IR_F32
+                                                             : IR_I64,
+                        rank, dims);
 }
 
 static const ir_attr *of_resource(ir_parser *p, const ir_node *node, const ir_type **type) {
@@ -64,8 +74,9 @@ static const ir_attr *of_resource(ir_parser *p, const ir_node *node, const ir_ty
   const ir_resource *resource = (const ir_resource *)item;
   if (!*type) *type = resource->type;
   if (*type != resource->type) {
-    ir_diag *diag = ir_parse_error(p, node->range, "the constant has type %s, resource '@%s' has type %s", ir_type_text(&p->scratch, *type),
-                                   name->text, ir_type_text(&p->scratch, resource->type));
+    ir_diag *diag =
+        ir_parse_error(p, node->range, "the constant has type %s, resource '@%s' has type %s",
+                       ir_type_text(&p->scratch, *type), name->text, ir_type_text(&p->scratch, resource->type));
     ir_note(p->diags, diag, item->range, "the resource is defined here");
     return NULL;
   }
@@ -81,16 +92,19 @@ const ir_attr *ir_resolve_data(ir_parser *p, const ir_node *node, const ir_type 
   if (!*type) *type = literal_type(p, node);
   struct filling f = {.p = p, .dtype = ir_type_dtype(*type), .rank = (*type)->count};
   int64_t count, bytes;
-  bool fits = ir_is_tensor(*type) && f.rank <= IR_PARSE_MAX_RANK && f.dtype != IR_DTYPE_UNKNOWN && (*type)->lanes == 1 &&
-              ir_type_static_dims(*type, f.extents, &count) && ir_dtype_bytes(f.dtype, count, &bytes);
+  bool fits = ir_is_tensor(*type) && f.rank <= IR_PARSE_MAX_RANK && f.dtype != IR_DTYPE_UNKNOWN &&
+              (*type)->lanes == 1 && ir_type_static_dims(*type, f.extents, &count) &&
+              ir_dtype_bytes(f.dtype, count, &bytes);
   if (!fits) {
-    ir_parse_error(p, node->range, "a constant has a tensor type with a dtype and constant extents, found %s", ir_type_text(&p->scratch, *type));
+    ir_parse_error(p, node->range, "a constant has a tensor type with a dtype and constant extents, found %s",
+                   ir_type_text(&p->scratch, *type));
     return NULL;
   }
   bool empty = !count && node->kind == N_LIST && !node->kids.count;
   /* A wrong extent is found before that many bytes are asked for: every element takes a byte of text. */
   if (!empty && (uint64_t)count > p->source->length) {
-    ir_parse_error(p, node->range, "%s has %lld elements: more than are written here", ir_type_text(&p->scratch, *type), (long long)count);
+    ir_parse_error(p, node->range, "%s has %lld elements: more than are written here", ir_type_text(&p->scratch, *type),
+                   (long long)count);
     return NULL;
   }
   f.bytes = ir_arena_alloc_aligned(&p->module->arena, (size_t)(empty ? 0 : bytes), 64);
@@ -142,11 +156,13 @@ static bool bytes_of(ir_parser *p, const ir_node *node, ir_resource *resource) {
     return false;
   }
   int64_t count = 0, size = 0;
-  bool fits = ir_type_static_dims(resource->type, NULL, &count) && ir_dtype_bytes(ir_type_dtype(resource->type), count, &size);
+  bool fits =
+      ir_type_static_dims(resource->type, NULL, &count) && ir_dtype_bytes(ir_type_dtype(resource->type), count, &size);
   ir_slice quoted = ir_text_at(p, arg->range), text = {quoted.at + 1, quoted.length - 2};
   if (!fits || (size_t)size / 3 > text.length || text.length != ((size_t)size + 2) / 3 * 4) {
-    ir_parse_error(p, arg->range, "%s takes %lld bytes, %lld characters of base64, found %zu", ir_type_text(&p->scratch, resource->type),
-                   (long long)size, (long long)((size + 2) / 3 * 4), text.length);
+    ir_parse_error(p, arg->range, "%s takes %lld bytes, %lld characters of base64, found %zu",
+                   ir_type_text(&p->scratch, resource->type), (long long)size, (long long)((size + 2) / 3 * 4),
+                   text.length);
     return false;
   }
   uint8_t *bytes = ir_arena_alloc_aligned(&p->module->arena, (size_t)size, 64);
@@ -184,15 +200,16 @@ static bool contents(ir_parser *p, const ir_node *node, ir_resource *resource) {
   if (node->kind == N_CALL && ir_slice_is(name, "file")) return file_of(p, node, resource);
   bool elided = node->kind == N_ID && ir_slice_is(name, "elided");
   if (!elided) ir_parse_error(p, node->range, "expected base64(\"...\"), file(\"path\", key=\"name\") or elided");
-  if (elided && !p->options.allow_elided) ir_parse_error(p, node->range, "the bytes of this resource have been left out");
+  if (elided && !p->options.allow_elided)
+    ir_parse_error(p, node->range, "the bytes of this resource have been left out");
   resource->kind = IR_RESOURCE_ELIDED;
   return elided && p->options.allow_elided;
 }
 
 /* --- items without a body --- */
 
-/* The item at NAME where it has been declared ahead; otherwise a new one of SIZE bytes, added to the module, with *fresh
- * set. NULL where another item has the name. */
+/* The item at NAME where it has been declared ahead; otherwise a new one of SIZE bytes, added to the module, with
+ * *fresh set. NULL where another item has the name. */
 static ir_item *item_at(ir_parser *p, ir_range range, ir_item_kind kind, size_t size, bool *fresh) {
   const ir_string *name = ir_parse_name(p, range);
   ir_item *known = ir_module_find(p->module, name);
@@ -216,8 +233,10 @@ void ir_resolve_device(ir_parser *p, ir_range name, ir_node *value) {
   p->func = NULL;
   ir_item *item = item_at(p, name, IR_ITEM_DEVICE, sizeof(ir_item), &fresh);
   if (item && fresh) {
-    if (value->kind != N_DICT) ir_parse_error(p, value->range, "expected a dictionary, found %s", ir_node_describe(p, value));
-    else item->attrs = ir_resolve_attr(p, value, NULL);
+    if (value->kind != N_DICT)
+      ir_parse_error(p, value->range, "expected a dictionary, found %s", ir_node_describe(p, value));
+    else
+      item->attrs = ir_resolve_attr(p, value, NULL);
   }
   ir_arena_reset(&p->scratch, p->item_mark);
 }
@@ -230,7 +249,8 @@ void ir_resolve_resource(ir_parser *p, ir_range name, ir_node *type, ir_node *va
     resource->type = ir_resolve_type(p, type, NULL);
     bool fits = resource->type && ir_is_tensor(resource->type) && ir_type_dtype(resource->type) != IR_DTYPE_UNKNOWN &&
                 ir_type_static_dims(resource->type, NULL, &(int64_t){0}) && resource->type->lanes == 1;
-    if (resource->type && !fits) ir_parse_error(p, type->range, "a resource has a tensor type with a dtype and constant extents");
+    if (resource->type && !fits)
+      ir_parse_error(p, type->range, "a resource has a tensor type with a dtype and constant extents");
     if (!resource->type) resource->type = p->context->any_type;
     if (fits) contents(p, value, resource);
   }

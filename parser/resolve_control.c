@@ -7,10 +7,12 @@
 
 ir_block *ir_block_open(ir_parser *p, ir_block_kind kind, ir_region *region, ir_making *making) {
   ir_block *block = ir_new(&p->scratch, ir_block);
-  *block = (ir_block){.outer = p->block, .kind = kind, .region = region, .making = making, .mark = ir_arena_get_mark(&p->scratch)};
+  *block = (ir_block){
+      .outer = p->block, .kind = kind, .region = region, .making = making, .mark = ir_arena_get_mark(&p->scratch)};
   p->block = block;
   if (++p->regions <= IR_PARSE_MAX_REGIONS || p->stopped) return block;
-  ir_parse_error(p, making ? making->range : (ir_range){0, 0}, "regions nested more than %d deep", IR_PARSE_MAX_REGIONS);
+  ir_parse_error(p, making ? making->range : (ir_range){0, 0}, "regions nested more than %d deep",
+                 IR_PARSE_MAX_REGIONS);
   p->stopped = true;
   return block;
 }
@@ -68,7 +70,8 @@ static ir_dtype dtype_of(const ir_type *type) {
   return ir_is_tensor(type) || ir_is_scalar(type) ? ir_type_dtype(type) : IR_DTYPE_UNKNOWN;
 }
 
-ir_block *ir_open_loop(ir_parser *p, ir_range word, ir_range counter, ir_node *trip, ir_nodes carries, ir_node *again, ir_node *with) {
+ir_block *ir_open_loop(ir_parser *p, ir_range word, ir_range counter, ir_node *trip, ir_nodes carries, ir_node *again,
+                       ir_node *with) {
   ir_making *m = ir_making_new(p, IR_LOOP, word, with);
   const ir_type **types = ir_new_array(&p->scratch, const ir_type *, carries.count);
   if (trip) ir_making_operand(m, ir_resolve_operand(p, trip, IR_I64));
@@ -126,8 +129,10 @@ ir_block *ir_open_closure(ir_parser *p, ir_range word, ir_signature *signature, 
     types[i] = type ? type : p->context->any_type;
     ir_value *arg = ir_region_set_arg(region, i++, type ? type : p->context->any_type, NULL);
     bool plain = ir_text_at(p, param->range).at[0] == '%' && param->code == IR_IN && !param->other;
-    if (!plain) ir_parse_error(p, param->range, "a parameter of a func inside a func is a value with a type, nothing more");
-    else ir_define_value(p, ir_node_name_range(param), arg);
+    if (!plain)
+      ir_parse_error(p, param->range, "a parameter of a func inside a func is a value with a type, nothing more");
+    else
+      ir_define_value(p, ir_node_name_range(param), arg);
     m->failed |= !plain;
   }
   ir_each_node(result, results) {
@@ -148,7 +153,8 @@ ir_block *ir_open_closure(ir_parser *p, ir_range word, ir_signature *signature, 
 
 /* --- tensor programs --- */
 
-ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_nodes reduction, ir_nodes where, ir_node *with) {
+ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_nodes reduction, ir_nodes where,
+                          ir_node *with) {
   ir_making *m = ir_making_new(p, IR_COMPUTE, word, with);
   ir_each_node(axis, spatial) ir_making_operand(m, ir_resolve_operand(p, axis->other, IR_I64));
   ir_each_node(axis, reduction) ir_making_operand(m, ir_resolve_operand(p, axis->other, IR_I64));
@@ -186,7 +192,8 @@ static void mode(ir_parser *p, ir_making *m, const ir_node *node) {
   const ir_node *arg = node->kind == N_CALL ? node->kids.first : NULL;
   uint64_t factor = 0;
   bool fine = node->kind == N_CALL ? node->kids.count == 1 && (bind || unroll) : !bind;
-  if (fine && unroll && arg) fine = arg->kind == N_INT && ir_parse_integer(ir_node_name(p, arg), &factor) && factor > 0 && factor <= INT32_MAX;
+  if (fine && unroll && arg)
+    fine = arg->kind == N_INT && ir_parse_integer(ir_node_name(p, arg), &factor) && factor > 0 && factor <= INT32_MAX;
   if (fine && bind) fine = arg->kind == N_ID;
   if (!fine) {
     ir_parse_error(p, node->range, "expected parallel, vectorize, unroll, unroll(4) or bind(group.x)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* parser/resolve_expr.c - scalar expressions and operands. Nothing is folded; only a minus sign before a literal belongs
- * to the literal. The dtypes of bare literals are those of ir/literal.h. Needs parser/resolve.h, ir/number. */
+/* parser/resolve_expr.c - scalar expressions and operands. Nothing is folded; only a minus sign before a literal
+ * belongs to the literal. The dtypes of bare literals are those of ir/literal.h. Needs parser/resolve.h, ir/number. */
 #include "ir/literal.h"
 #include "ir/number.h"
 #include "ir/print.h"
@@ -55,8 +55,8 @@ static bool is_literal(const ir_parser *p, const ir_node *node) {
 static bool out_of_range(ir_parser *p, const ir_node *node, ir_dtype dtype) {
   ir_slice text = ir_text_at(p, node->range);
   bool is_long = text.length > 40;
-  ir_parse_error(p, node->range, "%.*s%s is out of range for %s", is_long ? 40 : (int)text.length, text.at, is_long ? "..." : "",
-                 ir_dtype_name(dtype));
+  ir_parse_error(p, node->range, "%.*s%s is out of range for %s", is_long ? 40 : (int)text.length, text.at,
+                 is_long ? "..." : "", ir_dtype_name(dtype));
   return false;
 }
 
@@ -73,7 +73,8 @@ static bool float_bits(ir_parser *p, const ir_node *node, ir_dtype dtype, uint64
   uint64_t payload = ir_nan_payload(dtype);
   if (node->kind == N_CALL) {
     const ir_node *arg = node->kids.first;
-    bool fine = node->kids.count == 1 && arg->kind == N_INT && ir_parse_integer(ir_node_name(p, arg), &payload) && payload;
+    bool fine =
+        node->kids.count == 1 && arg->kind == N_INT && ir_parse_integer(ir_node_name(p, arg), &payload) && payload;
     if (!fine) {
       ir_parse_error(p, node->range, "nan(...) takes the mantissa of a NaN, an integer above 0");
       return false;
@@ -86,12 +87,15 @@ static bool integer_bits(ir_parser *p, const ir_node *node, bool negative, ir_dt
   const ir_node *literal = negative ? node->other : node;
   if (literal->kind != N_INT) {
     ir_slice text = ir_text_at(p, node->range);
-    ir_parse_error(p, node->range, "expected %s, found '%.*s'", ir_dtype_name(dtype), text.length > 40 ? 40 : (int)text.length, text.at);
+    ir_parse_error(p, node->range, "expected %s, found '%.*s'", ir_dtype_name(dtype),
+                   text.length > 40 ? 40 : (int)text.length, text.at);
     return false;
   }
   uint64_t value;
   unsigned width = ir_dtypes[dtype].bits;
-  uint64_t most = ir_is_signed(dtype) ? (UINT64_C(1) << (width - 1)) - !negative : width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+  uint64_t most = ir_is_signed(dtype) ? (UINT64_C(1) << (width - 1)) - !negative
+                  : width == 64       ? UINT64_MAX
+                                      : (UINT64_C(1) << width) - 1;
   if (negative && !ir_is_signed(dtype)) most = 0;
   if (!ir_parse_integer(ir_node_name(p, literal), &value) || value > most) return out_of_range(p, node, dtype);
   *bits = ir_int_to_bits(dtype, (int64_t)(negative ? 0 - value : value));
@@ -101,8 +105,10 @@ static bool integer_bits(ir_parser *p, const ir_node *node, bool negative, ir_dt
 bool ir_resolve_number(ir_parser *p, const ir_node *node, ir_dtype dtype, uint64_t *bits) {
   if (dtype == IR_BOOL) {
     ir_slice name = ir_node_name(p, node);
-    bool is_true = node->kind == N_ID && ir_slice_is(name, "true"), is_false = node->kind == N_ID && ir_slice_is(name, "false");
-    if (!is_true && !is_false) ir_parse_error(p, node->range, "expected true or false, found %s", ir_node_describe(p, node));
+    bool is_true = node->kind == N_ID && ir_slice_is(name, "true"),
+         is_false = node->kind == N_ID && ir_slice_is(name, "false");
+    if (!is_true && !is_false)
+      ir_parse_error(p, node->range, "expected true or false, found %s", ir_node_describe(p, node));
     *bits = is_true;
     return is_true || is_false;
   }
@@ -124,7 +130,8 @@ static const ir_expr *resolve(ir_parser *p, ir_frame *frame, const ir_node *node
 static ir_dtype default_of(const ir_node *node) { return node->floats ? IR_F32 : IR_I64; }
 
 /* The operands of an operator, each with the dtype that its siblings or the context give it. */
-static bool operands(ir_parser *p, ir_frame *frame, ir_scalar_code code, ir_nodes nodes, ir_dtype want, const ir_expr **kids) {
+static bool operands(ir_parser *p, ir_frame *frame, ir_scalar_code code, ir_nodes nodes, ir_dtype want,
+                     const ir_expr **kids) {
   ir_literal_rule rule = ir_literal_rule_of(code);
   const ir_node *known = NULL;
   ir_dtype common = rule.is_result ? want : IR_DTYPE_UNKNOWN;
@@ -156,11 +163,14 @@ static const char *type_text(ir_parser *p, const ir_expr *expr) {
   return ir_type_text(&p->scratch, ir_type_scalar(p->context, (ir_dtype)expr->dtype, expr->lanes));
 }
 
-static void refuse(ir_parser *p, const ir_node *node, ir_scalar_code code, size_t count, const ir_expr *const *kids, const char *problem) {
+static void refuse(ir_parser *p, const ir_node *node, ir_scalar_code code, size_t count, const ir_expr *const *kids,
+                   const char *problem) {
   const ir_scalar_def *def = &ir_scalars[code];
   ir_text text = {0};
-  for (size_t i = 0; i < count; i++) ir_text_printf(&text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", type_text(p, kids[i]));
-  ir_diag *diag = ir_parse_error(p, node->range, "'%s' takes %s, found %s", *def->infix ? def->infix : def->name, problem, text.at ? text.at : "nothing");
+  for (size_t i = 0; i < count; i++)
+    ir_text_printf(&text, "%s%s", !i ? "" : i + 1 == count ? " and " : ", ", type_text(p, kids[i]));
+  ir_diag *diag = ir_parse_error(p, node->range, "'%s' takes %s, found %s", *def->infix ? def->infix : def->name,
+                                 problem, text.at ? text.at : "nothing");
   ir_text_free(&text);
   bool divides = code == IR_S_DIV && ir_is_integer((ir_dtype)kids[0]->dtype);
   if (divides) ir_note(p->diags, diag, node->range, "integers name their rounding: floordiv, truncdiv or ceildiv");
@@ -169,10 +179,12 @@ static void refuse(ir_parser *p, const ir_node *node, ir_scalar_code code, size_
   if (vectors && scalars) ir_note(p->diags, diag, node->range, "a scalar becomes a vector by a call, as in f32x8(x)");
 }
 
-static const ir_expr *apply(ir_parser *p, ir_frame *frame, const ir_node *node, ir_scalar_code code, ir_nodes nodes, ir_dtype want) {
+static const ir_expr *apply(ir_parser *p, ir_frame *frame, const ir_node *node, ir_scalar_code code, ir_nodes nodes,
+                            ir_dtype want) {
   const ir_scalar_def *def = &ir_scalars[code];
   if (def->arity >= 0 && nodes.count != (uint32_t)def->arity) {
-    ir_parse_error(p, node->range, "'%s' takes %d operand%s, found %u", def->name, def->arity, def->arity == 1 ? "" : "s", nodes.count);
+    ir_parse_error(p, node->range, "'%s' takes %d operand%s, found %u", def->name, def->arity,
+                   def->arity == 1 ? "" : "s", nodes.count);
     return NULL;
   }
   const ir_expr *kids[4] = {0};
@@ -206,11 +218,13 @@ static const ir_expr *conversion(ir_parser *p, ir_frame *frame, const ir_node *n
   if (refuse_keywords(p, node->kids)) return NULL;
   if (node->kids.count != 1) {
     ir_slice name = ir_node_name(p, node);
-    ir_parse_error(p, node->range, "%.*s(...) converts one value, found %u", (int)name.length, name.at, node->kids.count);
+    ir_parse_error(p, node->range, "%.*s(...) converts one value, found %u", (int)name.length, name.at,
+                   node->kids.count);
     return NULL;
   }
   const ir_node *arg = node->kids.first;
-  bool is_bool = arg->kind == N_ID && (ir_slice_is(ir_node_name(p, arg), "true") || ir_slice_is(ir_node_name(p, arg), "false"));
+  bool is_bool =
+      arg->kind == N_ID && (ir_slice_is(ir_node_name(p, arg), "true") || ir_slice_is(ir_node_name(p, arg), "false"));
   uint64_t bits;
   if (is_literal(p, arg) || (dtype == IR_BOOL && is_bool)) {
     return ir_resolve_number(p, arg, dtype, &bits) ? ir_expr_const(p->context, dtype, lanes, bits) : NULL;
@@ -219,7 +233,8 @@ static const ir_expr *conversion(ir_parser *p, ir_frame *frame, const ir_node *n
   if (!kid) return NULL;
   if (kid->lanes == lanes) return ir_expr_convert(p->context, IR_S_CAST, kid, dtype, lanes);
   if (kid->lanes == 1 && kid->dtype == dtype) return ir_expr_convert(p->context, IR_S_BROADCAST, kid, dtype, lanes);
-  ir_diag *diag = ir_parse_error(p, node->range, "%s does not convert to %.*s", type_text(p, kid), (int)ir_node_name(p, node).length, ir_node_name(p, node).at);
+  ir_diag *diag = ir_parse_error(p, node->range, "%s does not convert to %.*s", type_text(p, kid),
+                                 (int)ir_node_name(p, node).length, ir_node_name(p, node).at);
   if (kid->lanes == 1) ir_note(p->diags, diag, arg->range, "convert the element first: %s(...)", ir_dtype_name(dtype));
   return NULL;
 }
@@ -227,7 +242,8 @@ static const ir_expr *conversion(ir_parser *p, ir_frame *frame, const ir_node *n
 /* The value of keyword NAME of bitcast and ramp, which must be the second argument. */
 static const ir_node *keyword_of(ir_parser *p, const ir_node *node, const char *name) {
   const ir_node *second = node->kids.count == 2 ? node->kids.first->next : NULL;
-  bool fine = second && node->kids.first->kind != N_ENTRY && second->kind == N_ENTRY && ir_slice_is(ir_node_name(p, second), name);
+  bool fine = second && node->kids.first->kind != N_ENTRY && second->kind == N_ENTRY &&
+              ir_slice_is(ir_node_name(p, second), name);
   if (fine) return second->other;
   ir_slice word = ir_node_name(p, node);
   ir_parse_error(p, node->range, "expected %.*s(x, %s=...)", (int)word.length, word.at, name);
@@ -244,7 +260,8 @@ static const ir_expr *bitcast(ir_parser *p, ir_frame *frame, const ir_node *node
   }
   const ir_expr *kid = resolve(p, frame, node->kids.first, IR_DTYPE_UNKNOWN);
   if (!kid) return NULL;
-  if (ir_dtypes[kid->dtype].bits == ir_dtypes[dtype].bits) return ir_expr_convert(p->context, IR_S_BITCAST, kid, dtype, kid->lanes);
+  if (ir_dtypes[kid->dtype].bits == ir_dtypes[dtype].bits)
+    return ir_expr_convert(p->context, IR_S_BITCAST, kid, dtype, kid->lanes);
   ir_parse_error(p, node->range, "bitcast keeps the width: %s has %u bits, %s %u", ir_dtype_name((ir_dtype)kid->dtype),
                  ir_dtypes[kid->dtype].bits, ir_dtype_name(dtype), ir_dtypes[dtype].bits);
   return NULL;
@@ -259,7 +276,8 @@ static const ir_expr *ramp_of(ir_parser *p, ir_frame *frame, const ir_node *base
   }
   const ir_expr *kid = resolve(p, frame, base, want);
   if (!kid) return NULL;
-  if (kid->lanes == 1 && ir_is_integer((ir_dtype)kid->dtype)) return ir_expr_convert(p->context, IR_S_RAMP, kid, (ir_dtype)kid->dtype, (unsigned)lanes);
+  if (kid->lanes == 1 && ir_is_integer((ir_dtype)kid->dtype))
+    return ir_expr_convert(p->context, IR_S_RAMP, kid, (ir_dtype)kid->dtype, (unsigned)lanes);
   ir_parse_error(p, base->range, "expected an integer, found %s", type_text(p, kid));
   return NULL;
 }
@@ -315,8 +333,12 @@ static const ir_expr *word(ir_parser *p, ir_frame *frame, const ir_node *node) {
   ir_value *axis = frame ? ir_find_axis(p, name) : NULL;
   if (axis) return ir_frame_use(frame, axis);
   const ir_expr *symbol = ir_find_symbol(p, name);
-  if (!symbol) ir_unknown_word(p, node->range, "symbol");
-  return symbol;
+  if (symbol) return symbol;
+  if (ir_is_reserved(text))
+    ir_parse_error(p, node->range, "expected a scalar expression, found '%.*s'", (int)text.length, text.at);
+  else
+    ir_unknown_word(p, node->range, "symbol");
+  return NULL;
 }
 
 static const ir_expr *scalar_value(ir_parser *p, ir_frame *frame, const ir_node *node) {
@@ -325,8 +347,11 @@ static const ir_expr *scalar_value(ir_parser *p, ir_frame *frame, const ir_node 
   if (value->type == p->context->any_type && ir_has_failed(p)) return NULL;
   ir_slice text = ir_node_name(p, node);
   bool buffer = !ir_in_graph(p) && ir_is_tensor(value->type);
-  ir_diag *diag = ir_parse_error(p, node->range, "expected a scalar, found '%.*s' of type %s", (int)text.length, text.at, ir_type_text(&p->scratch, value->type));
-  if (buffer) ir_note(p->diags, diag, node->range, "a buffer is read by index: '%.*s[%s]'", (int)text.length, text.at, value->type->count ? "..." : "");
+  ir_diag *diag = ir_parse_error(p, node->range, "expected a scalar, found '%.*s' of type %s", (int)text.length,
+                                 text.at, ir_type_text(&p->scratch, value->type));
+  if (buffer)
+    ir_note(p->diags, diag, node->range, "a buffer is read by index: '%.*s[%s]'", (int)text.length, text.at,
+            value->type->count ? "..." : "");
   return NULL;
 }
 
@@ -335,7 +360,8 @@ bool ir_check_indices(ir_parser *p, const ir_node *element, const ir_value *buff
   if (type == p->context->any_type && ir_has_failed(p)) return false;
   ir_slice name = ir_node_name(p, element);
   if (!ir_is_tensor(type) || !type->ranked || type->dtype == IR_DTYPE_UNKNOWN) {
-    ir_parse_error(p, element->range, "'%.*s' is no buffer: it has type %s", (int)name.length, name.at, ir_type_text(&p->scratch, type));
+    ir_parse_error(p, element->range, "'%.*s' is no buffer: it has type %s", (int)name.length, name.at,
+                   ir_type_text(&p->scratch, type));
     return false;
   }
   if (type->count == element->kids.count) return true;
@@ -356,8 +382,9 @@ static const ir_expr *element(ir_parser *p, ir_frame *frame, const ir_node *node
   ir_value *buffer = ir_find_value(p, ir_node_name_range(node));
   if (ir_in_graph(p) && !(buffer->type == p->context->any_type && ir_has_failed(p))) {
     bool is_tuple = buffer->type->kind == IR_TYPE_TUPLE;
-    ir_parse_error(p, node->range, is_tuple ? "a field of a tuple is no scalar: bind it to a name first"
-                                            : "elements are read in a prim_func; here take or strided_slice select");
+    ir_parse_error(p, node->range,
+                   is_tuple ? "a field of a tuple is no scalar: bind it to a name first"
+                            : "elements are read in a prim_func; here take or strided_slice select");
     return NULL;
   }
   if (!ir_check_indices(p, node, buffer)) return NULL;
@@ -396,7 +423,8 @@ static const ir_expr *resolve(ir_parser *p, ir_frame *frame, const ir_node *node
 const ir_expr *ir_resolve_expr(ir_parser *p, ir_frame *frame, const ir_node *node, ir_dtype want) {
   const ir_expr *expr = resolve(p, frame, node, want);
   if (!expr || expr->size <= IR_EXPR_MAX_SIZE) return expr;
-  ir_parse_error(p, node->range, "an expression of %u nodes: bind parts of it to names, at most %d are allowed", expr->size, IR_EXPR_MAX_SIZE);
+  ir_parse_error(p, node->range, "an expression of %u nodes: bind parts of it to names, at most %d are allowed",
+                 expr->size, IR_EXPR_MAX_SIZE);
   return NULL;
 }
 

@@ -11,8 +11,8 @@ void ir_resolve_version(ir_parser *p, ir_range number) {
   bool fits = ir_parse_integer(text, &version);
   if (fits && version >= 1 && version <= NEWEST_VERSION) return;
   bool is_long = text.length > 20;
-  ir_parse_error(p, number, "this text has version %.*s%s of the format, and only %s is known here", is_long ? 20 : (int)text.length, text.at,
-                 is_long ? "..." : "", "version 1");
+  ir_parse_error(p, number, "this text has version %.*s%s of the format, and only %s is known here",
+                 is_long ? 20 : (int)text.length, text.at, is_long ? "..." : "", "version 1");
   p->stopped = true;
 }
 
@@ -22,7 +22,8 @@ void ir_resolve_module(ir_parser *p, ir_node *with) {
 }
 
 ir_flags ir_flag(ir_parser *p, ir_flags flags, uint32_t flag, ir_range range) {
-  if (flags.bits & flag) ir_parse_error(p, range, "'%.*s' is written twice", (int)(range.end - range.begin), ir_text_at(p, range).at);
+  if (flags.bits & flag)
+    ir_parse_error(p, range, "'%.*s' is written twice", (int)(range.end - range.begin), ir_text_at(p, range).at);
   if (!flags.bits) flags.range = range;
   flags.range.end = range.end;
   flags.bits |= flag;
@@ -31,22 +32,28 @@ ir_flags ir_flag(ir_parser *p, ir_flags flags, uint32_t flag, ir_range range) {
 
 /* --- signatures --- */
 
-static bool is_symbol_param(const ir_parser *p, const ir_node *param) { return ir_text_at(p, param->range).at[0] != '%'; }
+static bool is_symbol_param(const ir_parser *p, const ir_node *param) {
+  return ir_text_at(p, param->range).at[0] != '%';
+}
 
 static void bind_signature(ir_parser *p, ir_nodes states, ir_nodes params) {
   ir_nodes lists[] = {states, params};
   for (size_t i = 0; i < 2; i++) {
     ir_each_node(param, lists[i]) {
-      if (is_symbol_param(p, param)) ir_define_symbol(p, ir_intern(p->context, ir_node_name(p, param)), &p->signature);
-      else ir_bind_type_symbols(p, param->kids.first, &p->signature);
+      if (is_symbol_param(p, param))
+        ir_define_symbol(p, ir_intern(p->context, ir_node_name(p, param)), &p->signature);
+      else
+        ir_bind_type_symbols(p, param->kids.first, &p->signature);
     }
   }
 }
 
 static void check_param(ir_parser *p, const ir_node *node, const ir_param *param, ir_item_kind kind) {
-  bool wrong_symbol = param->symbol && param->type != p->context->any_type && param->type != ir_type_scalar(p->context, IR_I64, 1);
+  bool wrong_symbol =
+      param->symbol && param->type != p->context->any_type && param->type != ir_type_scalar(p->context, IR_I64, 1);
   if (wrong_symbol) ir_parse_error(p, node->kids.first->range, "a symbol has type i64");
-  if (param->direction != IR_IN && kind != IR_ITEM_PRIM_FUNC) ir_parse_error(p, node->range, "only a prim_func has out and inout parameters");
+  if (param->direction != IR_IN && kind != IR_ITEM_PRIM_FUNC)
+    ir_parse_error(p, node->range, "only a prim_func has out and inout parameters");
   if (param->direction != IR_IN && param->symbol) ir_parse_error(p, node->range, "a symbol is read only");
 }
 
@@ -57,6 +64,8 @@ static void resolve_param(ir_parser *p, const ir_node *node, ir_param *param, ir
   if (node->kind == N_PARAM) param->attrs = ir_resolve_with(p, node->other);
   ir_range name = ir_node_name_range(node);
   if (is_symbol_param(p, node)) {
+    if (ir_is_reserved(ir_text_at(p, name)))
+      ir_parse_error(p, name, "'%.*s' cannot name a symbol", (int)(name.end - name.begin), ir_text_at(p, name).at);
     param->name = ir_intern(p->context, ir_text_at(p, name));
     param->symbol = ir_expr_symbol(p->context, param->name);
   } else {
@@ -134,14 +143,19 @@ static void check_header(ir_parser *p, const ir_header *header, bool has_body) {
   bool external = header->flags.bits & IR_ITEM_EXTERN, graph = header->kind == IR_ITEM_FUNC;
   const char *word = graph ? "func" : "prim_func";
   if (external && has_body) ir_parse_error(p, header->flags.range, "an extern %s has no body", word);
-  if (!external && !has_body) ir_parse_error(p, header->name, "expected '{' and a body, or 'extern' in front of %s", word);
+  if (!external && !has_body)
+    ir_parse_error(p, header->name, "expected '{' and a body, or 'extern' in front of %s", word);
   bool impure = header->flags.bits & IR_ITEM_IMPURE;
-  if (impure && !graph) ir_parse_error(p, header->flags.range, "a prim_func writes its out and inout buffers and has no other effect: it is not impure");
+  if (impure && !graph)
+    ir_parse_error(p, header->flags.range,
+                   "a prim_func writes its out and inout buffers and has no other effect: it is not impure");
   const ir_signature *signature = header->signature;
   if (!signature && has_body) ir_parse_error(p, header->name, "a %s with a body has parameters: '(...)'", word);
   if (!signature && !graph && !has_body) ir_parse_error(p, header->name, "a prim_func has parameters: '(...)'");
-  if (signature && graph && !signature->results) ir_parse_error(p, signature->range, "expected '->' and the types of the results behind the parameters");
-  if (signature && !graph && signature->results) ir_parse_error(p, signature->results->range, "a prim_func has no results: it writes to out parameters");
+  if (signature && graph && !signature->results)
+    ir_parse_error(p, signature->range, "expected '->' and the types of the results behind the parameters");
+  if (signature && !graph && signature->results)
+    ir_parse_error(p, signature->results->range, "a prim_func has no results: it writes to out parameters");
 }
 
 /* Makes or finds the function of HEADER and opens its scope. */

@@ -53,7 +53,8 @@ static const ir_type **written_types(ir_parser *p, const ir_making *m, ir_nodes 
   return types;
 }
 
-static bool check_written(ir_parser *p, const ir_making *m, const ir_node *node, const ir_type *written, const ir_type *inferred) {
+static bool check_written(ir_parser *p, const ir_making *m, const ir_node *node, const ir_type *written,
+                          const ir_type *inferred) {
   if (written == inferred) return true;
   const ir_facts *facts = ir_func_facts(p->func);
   const char *says = ir_type_text(&p->scratch, written), *is = ir_type_text(&p->scratch, inferred);
@@ -61,12 +62,13 @@ static bool check_written(ir_parser *p, const ir_making *m, const ir_node *node,
   case IR_TYPES_EQUAL:
   case IR_TYPES_WEAKER: return true;
   case IR_TYPES_STRONGER:
-    ir_parse_error(p, node->range, "%s: type %s says more than is known, which is %s%s", ir_op_defs[m->code].name, says, is,
-                   ir_in_graph(p) ? ": match_cast checks it at run time" : "");
+    ir_parse_error(p, node->range, "%s: type %s says more than is known, which is %s%s", ir_op_defs[m->code].name, says,
+                   is, ir_in_graph(p) ? ": match_cast checks it at run time" : "");
     return false;
   case IR_TYPES_CONTRADICT: break;
   }
-  ir_parse_error(p, node->range, "%s: type %s is written, but the result has type %s", ir_op_defs[m->code].name, says, is);
+  ir_parse_error(p, node->range, "%s: type %s is written, but the result has type %s", ir_op_defs[m->code].name, says,
+                 is);
   return false;
 }
 
@@ -94,15 +96,18 @@ static bool infer(ir_parser *p, ir_making *m, ir_nodes nodes, const ir_type ***t
                  .region_count = m->region_count,
                  .regions = m->regions,
                  .declared_count = nodes.count ? nodes.count : m->declared != NULL,
-                 .declared = nodes.count ? written : m->declared ? &m->declared : NULL,
+                 .declared = nodes.count   ? written
+                             : m->declared ? &m->declared
+                                           : NULL,
                  .scratch = &p->scratch};
   if (ir_op_defs[m->code].infer && !ir_infer_run(&in)) return false;
   *types = in.results;
   *count = in.result_count;
   if (!nodes.count) return true;
   if (nodes.count != in.result_count) {
-    ir_parse_error(p, (ir_range){nodes.first->range.begin, nodes.last->range.end}, "%s has %zu result%s, found %u type%s", ir_op_defs[m->code].name,
-                   in.result_count, in.result_count == 1 ? "" : "s", nodes.count, nodes.count == 1 ? "" : "s");
+    ir_parse_error(p, (ir_range){nodes.first->range.begin, nodes.last->range.end},
+                   "%s has %zu result%s, found %u type%s", ir_op_defs[m->code].name, in.result_count,
+                   in.result_count == 1 ? "" : "s", nodes.count, nodes.count == 1 ? "" : "s");
     return false;
   }
   size_t i = 0;
@@ -115,17 +120,20 @@ static bool infer(ir_parser *p, ir_making *m, ir_nodes nodes, const ir_type ***t
   return fine;
 }
 
-static bool check_targets(ir_parser *p, const ir_making *m, ir_nodes targets, size_t count, const ir_type *const *types, bool *bare) {
+static bool check_targets(ir_parser *p, const ir_making *m, ir_nodes targets, size_t count, const ir_type *const *types,
+                          bool *bare) {
   const char *name = ir_op_defs[m->code].name;
   *bare = !targets.count && count == 1 && ir_is_unit(types[0]);
   if (targets.count == count || *bare) return true;
   if (!targets.count) {
-    ir_diag *diag = ir_parse_error(p, m->range, "%s has %zu result%s that no name is given", name, count, count == 1 ? "" : "s");
+    ir_diag *diag =
+        ir_parse_error(p, m->range, "%s has %zu result%s that no name is given", name, count, count == 1 ? "" : "s");
     ir_note(p->diags, diag, m->range, "results are named in front: %%x = %s ...", name);
     return false;
   }
   ir_range range = {targets.first->range.begin, targets.last->range.end};
-  ir_parse_error(p, range, "%s has %zu result%s, found %u name%s", name, count, count == 1 ? "" : "s", targets.count, targets.count == 1 ? "" : "s");
+  ir_parse_error(p, range, "%s has %zu result%s, found %u name%s", name, count, count == 1 ? "" : "s", targets.count,
+                 targets.count == 1 ? "" : "s");
   return false;
 }
 
@@ -152,7 +160,8 @@ void ir_make_op(ir_parser *p, ir_making *m, ir_nodes targets, ir_nodes types, ir
   bool bare = false;
   ir_each_node(target, targets) {
     if (target->kind == N_VALUE) continue;
-    ir_parse_error(p, target->range, "elements are written by stores only; %s gives whole results", ir_op_defs[m->code].name);
+    ir_parse_error(p, target->range, "elements are written by stores only; %s gives whole results",
+                   ir_op_defs[m->code].name);
     m->failed = true;
   }
   bool fine = infer(p, m, types, &results, &count) && check_targets(p, m, targets, count, results, &bare);

@@ -11,11 +11,9 @@ static bool is_shaped(const ir_parser *p, const ir_node *node) {
   return node->kind == N_ARRAY && !is_word(p, node, "tuple");
 }
 
-/* A word as an extent that is not a type or a constant: a symbol standing alone. */
-static bool is_lone_symbol(const ir_node *node) { return node->kind == N_ID && node->typed; }
-
-static bool is_reserved(ir_slice word) {
-  return ir_slice_is(word, "true") || ir_slice_is(word, "false") || ir_slice_is(word, "none");
+/* A word as an extent that can name a symbol. */
+static bool is_lone_symbol(const ir_parser *p, const ir_node *node) {
+  return node->kind == N_ID && !ir_is_reserved(ir_node_name(p, node));
 }
 
 void ir_bind_type_symbols(ir_parser *p, const ir_node *type, const ir_region *home) {
@@ -23,7 +21,7 @@ void ir_bind_type_symbols(ir_parser *p, const ir_node *type, const ir_region *ho
   bool shaped = is_shaped(p, type);
   ir_each_node(kid, type->kids) {
     if (!shaped) ir_bind_type_symbols(p, kid, home);
-    bool binds = shaped && is_lone_symbol(kid) && !is_reserved(ir_node_name(p, kid));
+    bool binds = shaped && is_lone_symbol(p, kid);
     if (!binds) continue;
     const ir_string *name = ir_intern(p->context, ir_node_name(p, kid));
     if (ir_find_axis(p, name)) continue; /* refused as an extent */
@@ -75,10 +73,7 @@ static const ir_type *shaped(ir_parser *p, const ir_node *node, ir_type_key key)
   key.items = dims;
   if (node->other) {
     key.device = ir_parse_name(p, node->other->range);
-    ir_item *device = ir_find_item(p, key.device);
-    bool known = device && device->kind == IR_ITEM_DEVICE;
-    if (!known) ir_unknown_item(p, node->other->range, "device");
-    fine &= known;
+    fine &= ir_check_device(p, node->other->range);
   }
   return fine ? ir_type_get(p->context, &key) : NULL;
 }

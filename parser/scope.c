@@ -20,7 +20,8 @@ ir_diag *ir_parse_error(ir_parser *p, ir_range range, const char *format, ...) {
 bool ir_suggests(const ir_parser *p) { return ir_diags_errors(p->diags) - p->errors_before < 20; }
 
 void ir_suggest(ir_parser *p, ir_diag *diag, ir_range range, const ir_nearest *nearest) {
-  if (nearest->best.at) ir_note(p->diags, diag, range, "did you mean '%.*s'?", (int)nearest->best.length, nearest->best.at);
+  if (nearest->best.at)
+    ir_note(p->diags, diag, range, "did you mean '%.*s'?", (int)nearest->best.length, nearest->best.at);
 }
 
 /* --- strings --- */
@@ -184,7 +185,8 @@ ir_value *ir_find_value(ir_parser *p, ir_range name) {
   } else if (ir_suggests(p) && string) {
     ir_nearest nearest = {.wanted = ir_string_slice(string)};
     offer_values(p, &nearest, false);
-    if (nearest.best.at) ir_note(p->diags, diag, name, "did you mean '%%%.*s'?", (int)nearest.best.length, nearest.best.at);
+    if (nearest.best.at)
+      ir_note(p->diags, diag, name, "did you mean '%%%.*s'?", (int)nearest.best.length, nearest.best.at);
   }
   value = stand_in(p);
   if (slot) *slot = value;
@@ -196,8 +198,11 @@ ir_value *ir_find_value(ir_parser *p, ir_range name) {
 
 void ir_define_axis(ir_parser *p, ir_range name, ir_value *value) {
   value->name = ir_intern(p->context, ir_text_at(p, name));
+  if (ir_is_reserved(ir_text_at(p, name))) ir_parse_error(p, name, "'%s' cannot name an axis", value->name->text);
   bool taken = ir_find_axis(p, value->name) || ir_find_symbol(p, value->name);
-  if (taken) ir_parse_error(p, name, "'%s' is already %s", value->name->text, ir_find_axis(p, value->name) ? "an axis" : "a symbol");
+  if (taken)
+    ir_parse_error(p, name, "'%s' is already %s", value->name->text,
+                   ir_find_axis(p, value->name) ? "an axis" : "a symbol");
   ir_map_put(&p->names, &p->axes, value->name, value);
 }
 
@@ -239,7 +244,8 @@ void ir_unknown_word(ir_parser *p, ir_range range, const char *what) {
   offer_values(p, &nearest, true);
   ir_suggest(p, diag, range, &nearest);
   ir_value *value = ir_map_get(&p->values, ir_intern(p->context, text));
-  if (value && is_visible(value)) ir_note(p->diags, diag, range, "values are written with a '%%': '%%%.*s'", (int)text.length, text.at);
+  if (value && is_visible(value))
+    ir_note(p->diags, diag, range, "values are written with a '%%': '%%%.*s'", (int)text.length, text.at);
 }
 
 /* --- items --- */
@@ -258,7 +264,8 @@ void ir_unknown_item(ir_parser *p, ir_range range, const char *what) {
   if (!ir_suggests(p)) return;
   ir_nearest nearest = {.wanted = name_of(p, range)};
   ir_each_item(item, p->module) ir_nearest_offer(&nearest, ir_string_slice(item->name));
-  if (nearest.best.at) ir_note(p->diags, diag, range, "did you mean '@%.*s'?", (int)nearest.best.length, nearest.best.at);
+  if (nearest.best.at)
+    ir_note(p->diags, diag, range, "did you mean '@%.*s'?", (int)nearest.best.length, nearest.best.at);
 }
 
 void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known) {
@@ -266,4 +273,15 @@ void ir_taken_item(ir_parser *p, ir_range range, const ir_item *known) {
   ir_slice text = ir_text_at(p, range);
   ir_diag *diag = ir_parse_error(p, range, "'%.*s' is already defined", (int)text.length, text.at);
   ir_note(p->diags, diag, known->range, "it was defined here");
+}
+
+bool ir_check_device(ir_parser *p, ir_range range) {
+  if (p->declaring) {
+    *ir_push(&p->module->arena, &p->devices) = range;
+    return true;
+  }
+  ir_item *item = ir_find_item(p, ir_parse_name(p, range));
+  bool known = item && item->kind == IR_ITEM_DEVICE;
+  if (!known) ir_unknown_item(p, range, "device");
+  return known;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test/fuzz/parse.c - any bytes: parsing, verifying and printing end without a crash, and what was parsed prints to text
- * that parses to the same text. */
+/* test/fuzz/parse.c - any bytes: parsing, verifying and printing end without a crash, and what was parsed prints to
+ * text that parses to the same text. */
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "parser/lexer.h"
@@ -81,7 +81,8 @@ static void split(const char *text, size_t size, struct tokens *tokens) {
 }
 
 /* Replaces [begin, end) of the SIZE bytes at DATA by MORE (elsewhere). */
-static size_t splice(uint8_t *data, size_t size, size_t max_size, size_t begin, size_t end, const char *more, size_t length) {
+static size_t splice(uint8_t *data, size_t size, size_t max_size, size_t begin, size_t end, const char *more,
+                     size_t length) {
   if (size - (end - begin) + length > max_size) return size;
   memmove(data + begin + length, data + end, size - end);
   if (length) memcpy(data + begin, more, length);
@@ -94,7 +95,8 @@ static size_t pick(uint64_t *state, size_t below) {
 }
 
 /* One token away, a run of tokens copied to another place, one token put for another, or changed in itself. */
-static size_t mutate(uint8_t *data, size_t size, size_t max_size, const char *text, const struct tokens *tokens, uint64_t *state) {
+static size_t mutate(uint8_t *data, size_t size, size_t max_size, const char *text, const struct tokens *tokens,
+                     uint64_t *state) {
   size_t to = pick(state, tokens->count), from = pick(state, tokens->count);
   size_t begin = tokens->at[to].begin, end = tokens->at[to].end, first = tokens->at[from].begin;
   size_t run = from + pick(state, pick(state, 8) ? 2 : 16), last = tokens->at[run < tokens->count ? run : from].end;
