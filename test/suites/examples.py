@@ -140,7 +140,7 @@ def lowering_passes():
     return ["--" + p for p in ("decompose-ops", "legalize") if re.search(rf"^\s*(--)?{p}\b", done.stdout, re.M)]
 
 
-def run(folder, op, params, statements, check, passes):
+def run(folder, op, params, statements, check, passes, target):
     values = dict(inputs(np.random.default_rng(len(op)), params))
     names = statements.split(" = ")[0]
     types_ = re.split(r", (?=\w+\[)", statements.split(" : ")[1])
@@ -151,9 +151,9 @@ def run(folder, op, params, statements, check, passes):
         lowered = os.path.join(folder, "lowered.rill")
         done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), module, *passes, "-o", lowered], capture_output=True, text=True)
         if done.returncode:
-            return done.stderr.strip()
+            return SKIPPED if "as a tensor program" in done.stderr else done.stderr.strip()
         module = lowered
-    command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact"]
+    command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact", "--target=" + target]
     for name, value in values.items():
         np.save(os.path.join(folder, name + ".npy"), value)
         command.append(f"--input={name}={os.path.join(folder, name)}.npy")
@@ -177,14 +177,14 @@ def main():
     passes = lowering_passes()
     with tempfile.TemporaryDirectory() as folder:
         for op, params, statements, check in examples():
-            for pipeline in [[], passes] if passes else [[]]:
-                problem = run(folder, op, params, statements, check, pipeline)
+            for pipeline, target in [([], "interp"), (passes, "interp"), ([], "llvm")]:
+                problem = run(folder, op, params, statements, check, pipeline, target)
                 passed += problem is None
                 skipped += problem is SKIPPED
                 if problem in (None, SKIPPED):
                     continue
                 failed += 1
-                print(f"{op}: {statements}\n{problem}")
+                print(f"{op} on {target}: {statements}\n{problem}")
     print(f"examples: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 
