@@ -12,6 +12,7 @@
 #include <llvm-c/Orc.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* --- emitting a module --- */
@@ -19,6 +20,7 @@ struct kernels {
   ir_arena *arena;
   ir_map by_func;  /* ir_func -> emit_kernel */
   ir_map by_text;  /* interned text without the name -> emit_kernel */
+  size_t defined;
 };
 
 /* The text of a prim_func under a name that all share: equal kernels are compiled once. */
@@ -34,7 +36,7 @@ static const ir_string *text_of(ir_func *func) {
   return key;
 }
 
-static bool define_kernel(emit_unit *unit, struct kernels *k, ir_func *func) {
+static bool define_kernel(emit_unit *const *units, size_t unit_count, struct kernels *k, ir_func *func) {
   const ir_string *key = text_of(func);
   void **slot = ir_map_slot(k->arena, &k->by_text, key);
   emit_kernel *kernel = *slot;
@@ -42,6 +44,7 @@ static bool define_kernel(emit_unit *unit, struct kernels *k, ir_func *func) {
   if (!kernel) {
     kernel = *slot = ir_new(k->arena, emit_kernel);
     const char *name = ir_arena_printf(k->arena, "kernel_%s", emit_mangled(k->arena, func->item.name));
+    emit_unit *unit = units[k->defined++ % unit_count];
     emit_kernel_prepare(k->arena, func, name, kernel);
     fine = emit_check_prim(func);
     if (fine) emit_kernel_declare(unit, kernel);
@@ -51,27 +54,19 @@ static bool define_kernel(emit_unit *unit, struct kernels *k, ir_func *func) {
   return fine;
 }
 
-static bool emit_all(emit_unit *unit, ir_arena *arena) {
+/* Kernels go to the units in turn, graph functions to the first, which alone speaks of constants. */
+static bool emit_all(emit_unit *const *units, size_t count, ir_arena *arena) {
   struct kernels kernels = {.arena = arena};
+  ir_module *source = units[0]->source;
   bool fine = true;
-  ir_each_body(prim, unit->source) {
-    if (fine && prim->item.kind == IR_ITEM_PRIM_FUNC) fine = define_kernel(unit, &kernels, prim);
+  ir_each_body(prim, source) {
+    if (fine && prim->item.kind == IR_ITEM_PRIM_FUNC) fine = define_kernel(units, count, &kernels, prim);
   }
-  ir_each_body(func, unit->source) {
-    if (fine && func->item.kind == IR_ITEM_FUNC) fine = emit_host_function(unit, &kernels.by_func, func);
+  ir_each_body(func, source) {
+    if (fine && func->item.kind == IR_ITEM_FUNC) fine = emit_host_function(units[0], &kernels.by_func, func);
   }
-  return fine && emit_unit_verify(unit);
-}
-
-static bool optimize(emit_unit *unit, LLVMTargetMachineRef machine) {
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(unit->module, "default<O2>", machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  if (!error) return true;
-  char *message = LLVMGetErrorMessage(error);
-  ir_error_in(unit->context->diags, "llvm", "optimizing failed: %s", message);
-  LLVMDisposeErrorMessage(message);
-  return false;
+  for (size_t i = 0; i < count && fine; i++) fine = emit_unit_verify(units[i]);
+  return fine;
 }
 
 static bool translate(ir_module *module, const ir_target_options *options, ir_text *out) {
@@ -84,7 +79,7 @@ static bool translate(ir_module *module, const ir_target_options *options, ir_te
     emit_unit *unit = emit_unit_new(module, &arena, &target, "rill");
     unit->whole = true;
     unit->checked = options->checked;
-    fine = emit_all(unit, &arena);
+    fine = emit_all(&unit, 1, &arena);
     if (fine) {
       char *text = LLVMPrintModuleToString(unit->module);
       ir_text_put(out, text);
@@ -120,42 +115,85 @@ static void program_free(ir_program *program) {
   ir_heap_free(program);
 }
 
-/* Links OBJECT; functions of libm that exact operators come down to (fmod, rint where the processor has none) are those of
- * this process. */
-static bool link_object(ir_program *program, LLVMMemoryBufferRef object) {
-  ir_diags *diags = program->module->context->diags;
-  if (orc_failed(diags, LLVMOrcCreateLLJIT(&program->jit, NULL), "no JIT")) {
-    LLVMDisposeMemoryBuffer(object);
-    return false;
+/* One unit on its way to an object. Emission interns in the context and so is done by one thread; what follows touches
+ * nothing but its own unit, and may be done by several. */
+struct task {
+  emit_unit *unit;
+  LLVMTargetMachineRef machine;
+  LLVMMemoryBufferRef object;
+  char *message; /* what went wrong */
+  pthread_t thread;
+  bool started;
+};
+
+static void *make_object(void *user) {
+  struct task *task = user;
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(task->unit->module, "default<O2>", task->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (error) {
+    char *message = LLVMGetErrorMessage(error);
+    task->message = LLVMCreateMessage(message);
+    LLVMDisposeErrorMessage(message);
+    return NULL;
   }
+  LLVMTargetMachineEmitToMemoryBuffer(task->machine, task->unit->module, LLVMObjectFile, &task->message, &task->object);
+  return NULL;
+}
+
+/* Functions of libm that exact operators come down to (fmod, rint where the processor has none) are those of this process. */
+static bool open_jit(ir_program *program) {
+  ir_diags *diags = program->module->context->diags;
+  if (orc_failed(diags, LLVMOrcCreateLLJIT(&program->jit, NULL), "no JIT")) return false;
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(program->jit);
   LLVMOrcDefinitionGeneratorRef process;
   LLVMErrorRef error = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(program->jit), NULL, NULL);
-  if (orc_failed(diags, error, "no symbols of the process")) {
-    LLVMDisposeMemoryBuffer(object);
-    return false;
-  }
+  if (orc_failed(diags, error, "no symbols of the process")) return false;
   LLVMOrcJITDylibAddGenerator(library, process);
-  return !orc_failed(diags, LLVMOrcLLJITAddObjectFile(program->jit, library, object), "linking");
+  return true;
 }
 
-static bool build(ir_program *program, emit_unit *unit, const emit_target *target) {
-  ir_diags *diags = unit->context->diags;
-  if (!emit_all(unit, &program->arena)) return false;
-  LLVMTargetMachineRef machine = emit_target_machine(diags, target);
-  if (!machine) return false;
-  LLVMMemoryBufferRef object = NULL;
-  char *message = NULL;
-  bool fine = optimize(unit, machine);
-  if (fine && LLVMTargetMachineEmitToMemoryBuffer(machine, unit->module, LLVMObjectFile, &message, &object)) {
-    ir_error_in(diags, "llvm", "no object: %s", message);
-    LLVMDisposeMessage(message);
-    fine = false;
+static bool link_object(ir_program *program, struct task *task) {
+  ir_diags *diags = program->module->context->diags;
+  if (!task->object) {
+    ir_error_in(diags, "llvm", "no object: %s", task->message ? task->message : "no reason given");
+    return false;
   }
-  LLVMDisposeTargetMachine(machine);
-  program->constants = ir_new_array(&program->arena, const void *, unit->constants.count + 1);
-  for (size_t i = 0; i < unit->constants.count; i++) program->constants[i] = unit->constants.at[i].bytes;
-  return fine && link_object(program, object);
+  LLVMMemoryBufferRef object = task->object;
+  task->object = NULL;
+  return !orc_failed(diags, LLVMOrcLLJITAddObjectFile(program->jit, LLVMOrcLLJITGetMainJITDylib(program->jit), object), "linking");
+}
+
+enum { MOST_UNITS = 8 };
+
+static bool build(ir_program *program, emit_unit *const *units, size_t count, const emit_target *target) {
+  ir_diags *diags = program->module->context->diags;
+  struct task tasks[MOST_UNITS] = {{0}};
+  if (!emit_all(units, count, &program->arena)) return false;
+  bool fine = true;
+  for (size_t i = 0; i < count && fine; i++) {
+    tasks[i].unit = units[i];
+    tasks[i].machine = emit_target_machine(diags, target);
+    fine = tasks[i].machine != NULL;
+  }
+  for (size_t i = 1; i < count && fine; i++) tasks[i].started = !pthread_create(&tasks[i].thread, NULL, make_object, &tasks[i]);
+  for (size_t i = 0; i < count && fine; i++) {
+    if (!tasks[i].started) make_object(&tasks[i]);
+  }
+  for (size_t i = 1; i < count; i++) {
+    if (tasks[i].started) pthread_join(tasks[i].thread, NULL);
+  }
+  emit_unit *first = units[0];
+  program->constants = ir_new_array(&program->arena, const void *, first->constants.count + 1);
+  for (size_t i = 0; i < first->constants.count; i++) program->constants[i] = first->constants.at[i].bytes;
+  fine = fine && open_jit(program);
+  for (size_t i = 0; i < count; i++) {
+    fine = fine && link_object(program, &tasks[i]);
+    if (tasks[i].object) LLVMDisposeMemoryBuffer(tasks[i].object);
+    if (tasks[i].message) LLVMDisposeMessage(tasks[i].message);
+    if (tasks[i].machine) LLVMDisposeTargetMachine(tasks[i].machine);
+  }
+  return fine;
 }
 
 static ir_program *compile(ir_module *module, const ir_target_options *options) {
@@ -166,10 +204,15 @@ static ir_program *compile(ir_module *module, const ir_target_options *options) 
     program_free(program);
     return NULL;
   }
-  emit_unit *unit = emit_unit_new(module, &program->arena, &target, "rill");
-  unit->checked = options->checked;
-  bool fine = build(program, unit, &target);
-  emit_unit_free(unit);
+  emit_unit *units[MOST_UNITS];
+  size_t count = options->threads ? options->threads : 2;
+  if (count > MOST_UNITS) count = MOST_UNITS;
+  for (size_t i = 0; i < count; i++) {
+    units[i] = emit_unit_new(module, &program->arena, &target, "rill");
+    units[i]->checked = options->checked;
+  }
+  bool fine = build(program, units, count, &target);
+  for (size_t i = 0; i < count; i++) emit_unit_free(units[i]);
   emit_target_free(&target);
   if (fine) return program;
   program_free(program);
