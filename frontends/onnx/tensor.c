@@ -135,7 +135,7 @@ bool ir_onnx_tensor_data(ir_onnx_importer *im, const Onnx__TensorProto *tensor, 
     uint8_t *clean = ir_arena_alloc(&im->module->arena, size + 1);
     for (size_t i = 0; i < size; i++) clean[i] = bytes[i] != 0;
     bytes = clean;
-  } else if (size <= 4096) {
+  } else if (size <= 4096 || (uintptr_t)bytes % (ir_dtypes[dtype].bits / 8)) {
     bytes = ir_arena_copy(&im->module->arena, bytes, size); /* aligned, and free of the message's life */
   }
   data->bytes = bytes;
