@@ -284,7 +284,8 @@ static void parse_carefully(struct reader *r) {
       if (!ir_grammar_accepts(r->grammar, r->kind)) return;
     }
     feed(r);
-    if (p->stopped || !r->kind) return;
+    if (p->rejected) ir_parse_error(p, r->range, "syntax error"); /* the two disagree */
+    if (p->stopped || p->rejected || !r->kind) return;
     read(r);
   }
 }

@@ -31,7 +31,7 @@ bool ir_interp_run(ir_interp *interp, ir_func *func, size_t count, ir_object *co
 
 /* The same for tensors alone: results that are scalars come as tensors without axes, shapes as i64 tensors of one axis;
  * others are an error. */
-bool ir_interp_call(ir_interp *interp, ir_func *func, size_t count, ir_tensor *const *inputs, size_t result_count,
+bool ir_interp_call(ir_interp *interp, const ir_func *func, size_t count, ir_tensor *const *inputs, size_t result_count,
                     ir_tensor **results);
 
 /* Runs a prim_func on one object for each parameter; `out` and `inout` tensors are written to. */

@@ -54,7 +54,10 @@ static bool load(ir_module *module, ir_resource *resource) {
     ir_error(diags, resource->item.range, "resource '@%s': tensor '%s' in '%s' has another dtype or shape", name, resource->key->text, resource->file->text);
     return false;
   }
-  resource->bytes = tensor->bytes;
+  /* Foreign files may not align their tensors. */
+  size_t width = ir_dtypes[tensor->dtype].bits / 8;
+  bool aligned = width < 2 || !((uintptr_t)tensor->bytes % width);
+  resource->bytes = aligned ? tensor->bytes : ir_arena_copy(&module->arena, tensor->bytes, tensor->size);
   resource->size = tensor->size;
   return true;
 }

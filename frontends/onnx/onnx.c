@@ -59,7 +59,7 @@ static bool find_opset(ir_onnx_importer *im, const Onnx__ModelProto *model) {
   for (size_t i = 0; i < model->n_opset_import; i++) {
     if (is_default_domain(model->opset_import[i]->domain)) im->opset = model->opset_import[i]->version;
   }
-  if (!model->n_opset_import) im->opset = 1;
+  if (!im->opset) im->opset = 1; /* models of IR version 1, and those that use other domains alone */
   if (im->opset >= 1 && im->opset <= NEWEST) return true;
   ir_error_in(im->diags, im->path, "opset %lld of the default domain: expected 1 to %d", (long long)im->opset, NEWEST);
   return false;

@@ -16,4 +16,10 @@ typedef struct ir_onnx_options {
  * may be NULL. */
 ir_module *ir_onnx_import(ir_context *context, const char *path, const ir_onnx_options *options);
 
+enum { IR_ONNX_TENSOR_RANK = 32 };
+/* Reads a file that is one TensorProto, as ONNX's test data has them (input_0.pb). DIMS has room for IR_ONNX_TENSOR_RANK
+ * extents; the bytes are on ARENA. Reports and returns false for everything else. */
+bool ir_onnx_read_tensor(ir_context *context, ir_arena *arena, const char *path, ir_dtype *dtype, size_t *rank, int64_t *dims,
+                         const void **bytes);
+
 #endif

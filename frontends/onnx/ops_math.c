@@ -62,6 +62,8 @@ bool import_prelu(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
   ir_value *x = ir_onnx_in(n, 0), *slope = ir_onnx_in(n, 1);
   if (!x || !slope) return false;
+  bool by_channel = n->im->opset < 7 && ir_onnx_rank(n, slope) == 1; /* later the slope broadcasts as usual */
+  if (by_channel) return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PRELU, IR_OPERANDS(x, slope), IR_SET({"axis", ir_attr_int(CONTEXT, 1)})));
   ir_value *positive = BUILD(IR_GREATER_EQUAL, x, number(n, x, 0)), *scaled = BUILD(IR_MULTIPLY, x, slope);
   return positive && scaled && ir_onnx_out(n, 0, BUILD(IR_WHERE, positive, x, scaled));
 }

@@ -135,7 +135,7 @@ bool ir_onnx_tensor_data(ir_onnx_importer *im, const Onnx__TensorProto *tensor, 
     uint8_t *clean = ir_arena_alloc(&im->module->arena, size + 1);
     for (size_t i = 0; i < size; i++) clean[i] = bytes[i] != 0;
     bytes = clean;
-  } else if (size <= 4096) {
+  } else if (size <= 4096 || (uintptr_t)bytes % (ir_dtypes[dtype].bits / 8)) {
     bytes = ir_arena_copy(&im->module->arena, bytes, size); /* aligned, and free of the message's life */
   }
   data->bytes = bytes;
@@ -216,4 +216,30 @@ ir_value *ir_onnx_materialize(ir_onnx_importer *im, const ir_onnx_known *known) 
   if (tensor && known->rank == 0) tensor = ir_build1(&im->b, IR_RESHAPE, IR_OPERANDS(tensor), IR_SET({"shape", ir_attr_dims(context, 0, NULL)}));
   if (tensor && known->dtype != IR_I64) tensor = ir_build1(&im->b, IR_ASTYPE, IR_OPERANDS(tensor), IR_SET({"dtype", ir_attr_dtype(context, known->dtype)}));
   return tensor;
+}
+
+bool ir_onnx_read_tensor(ir_context *context, ir_arena *arena, const char *path, ir_dtype *dtype, size_t *rank, int64_t *dims, const void **bytes) {
+  ir_onnx_importer im = {.context = context, .diags = context->diags, .path = path, .module = ir_module_new(context)};
+  ir_file file;
+  bool fine = ir_file_open(im.diags, path, &file);
+  Onnx__TensorProto *tensor = fine ? onnx__tensor_proto__unpack(NULL, file.size, file.bytes) : NULL;
+  if (fine && !tensor) ir_error_in(im.diags, path, "not a TensorProto: the bytes do not unpack");
+  ir_diags_set_where(im.diags, path);
+  ir_data data;
+  const ir_type *type;
+  im.wire.size = fine ? file.size : 0;
+  bool read = tensor && ir_onnx_tensor_data(&im, tensor, &data, &type);
+  if (read && type->count > IR_ONNX_TENSOR_RANK) read = fail(&im, tensor, "rank %u", type->count);
+  if (read) {
+    *dtype = data.dtype;
+    *rank = type->count;
+    ir_type_static_dims(type, dims, NULL);
+    *bytes = ir_arena_copy(arena, data.bytes, data.size);
+  }
+  ir_diags_set_where(im.diags, NULL);
+  if (tensor) onnx__tensor_proto__free_unpacked(tensor, NULL);
+  if (fine) ir_file_close(&file);
+  ir_arena_free(&im.arena);
+  ir_module_free(im.module);
+  return read;
 }

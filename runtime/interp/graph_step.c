@@ -263,7 +263,7 @@ static ir_tensor *as_tensor(ir_interp *interp, const ir_object *object) {
   return tensor;
 }
 
-bool ir_interp_call(ir_interp *interp, ir_func *func, size_t count, ir_tensor *const *inputs, size_t result_count, ir_tensor **results) {
+bool ir_interp_call(ir_interp *interp, const ir_func *func, size_t count, ir_tensor *const *inputs, size_t result_count, ir_tensor **results) {
   if (result_count != func->result_count) {
     return ir_interp_fail(interp, func->item.range, "'@%s' has %zu results, not %zu", func->item.name->text, func->result_count, result_count);
   }
@@ -271,7 +271,7 @@ bool ir_interp_call(ir_interp *interp, ir_func *func, size_t count, ir_tensor *c
   ir_object **objects = ir_heap_alloc(ir_size_mul(result_count, sizeof *objects));
   for (size_t i = 0; i < count; i++) arguments[i] = ir_object_tensor(ir_tensor_retain(inputs[i]));
   for (size_t i = 0; i < result_count; i++) objects[i] = NULL;
-  bool ran = ir_interp_run(interp, func, count, arguments, objects), ok = ran;
+  bool ran = ir_interp_run(interp, (ir_func *)(uintptr_t)func, count, arguments, objects), ok = ran;
   size_t made = 0;
   for (; ok && made < result_count; made++) {
     results[made] = as_tensor(interp, objects[made]);

@@ -140,7 +140,7 @@ def lowering_passes():
     return ["--" + p for p in ("decompose-ops", "legalize") if re.search(rf"^\s*(--)?{p}\b", done.stdout, re.M)]
 
 
-def run(folder, op, params, statements, check, passes):
+def run(folder, op, params, statements, check, passes, target):
     values = dict(inputs(np.random.default_rng(len(op)), params))
     names = statements.split(" = ")[0]
     types_ = re.split(r", (?=\w+\[)", statements.split(" : ")[1])
@@ -151,9 +151,9 @@ def run(folder, op, params, statements, check, passes):
         lowered = os.path.join(folder, "lowered.rill")
         done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), module, *passes, "-o", lowered], capture_output=True, text=True)
         if done.returncode:
-            return done.stderr.strip()
+            return SKIPPED if "as a tensor program" in done.stderr else done.stderr.strip()
         module = lowered
-    command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact"]
+    command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact", "--target=" + target]
     for name, value in values.items():
         np.save(os.path.join(folder, name + ".npy"), value)
         command.append(f"--input={name}={os.path.join(folder, name)}.npy")
@@ -172,19 +172,66 @@ def run(folder, op, params, statements, check, passes):
     return None
 
 
+def literal(value):
+    if isinstance(value, np.ndarray) and value.ndim:
+        return "[" + ", ".join(literal(v) for v in value) + "]"
+    if value.dtype.kind == "b":
+        return "true" if value else "false"
+    return repr(float(value)) if value.dtype.kind == "f" else str(int(value))
+
+
+def numbers(text):
+    return re.sub(r"(?<![%.\w])[a-z]\w*\b(?!\[|=|\()", lambda m: str(SIZES.get(m.group(0), m.group(0))), text)
+
+
+def run_folded(folder, op, params, statements):
+    """Folding equals running, bit for bit: the operator on constants, as it is and after fold-constants."""
+    values = dict(inputs(np.random.default_rng(len(op)), params))
+    dtypes = dict(re.findall(r"%(\w+): (\w+)\[", params))
+    lines = [f"%{k} = const({literal(v)}) : {dtypes[k]}[{', '.join(map(str, v.shape))}]" for k, v in values.items()]
+    names, results = statements.split(" = ")[0], numbers(statements.split(" : ")[1])
+    types_ = re.split(r", (?=\w+\[)", results)
+    plain, folded = os.path.join(folder, "plain.rill"), os.path.join(folder, "folded.rill")
+    body = "\n    ".join(lines + [numbers(statements.split(" : ")[0]), f"return {names}"])
+    with open(plain, "w") as file:
+        file.write(f"rill 1\nmodule {{\n  func @main() -> ({', '.join(types_)}) {{\n    {body}\n  }}\n}}\n")
+    done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), plain, "--fold-constants", "--dce", "-o", folded], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip()
+    with open(folded) as file:
+        left = f" {op}(" in file.read()
+    kept = []
+    for module in (plain, folded):
+        outputs = [os.path.join(folder, f"fold{i}.npy") for i in range(len(types_))]
+        command = [os.path.join(BUILD, "bin/ir-run"), module, "--exact", "--fp=fma=false"] + ["--output=" + o for o in outputs]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            return SKIPPED if "as a tensor program" in done.stderr else done.stderr.strip()
+        kept.append([open(o, "rb").read() for o in outputs])
+    if left and "?" not in results:
+        return "was not folded"
+    return None if kept[0] == kept[1] else "folding gives other bits than running"
+
+
 def main():
     passed = failed = skipped = 0
     passes = lowering_passes()
     with tempfile.TemporaryDirectory() as folder:
         for op, params, statements, check in examples():
-            for pipeline in [[], passes] if passes else [[]]:
-                problem = run(folder, op, params, statements, check, pipeline)
+            for pipeline, target in [([], "interp"), (passes, "interp"), ([], "llvm")]:
+                problem = run(folder, op, params, statements, check, pipeline, target)
                 passed += problem is None
                 skipped += problem is SKIPPED
                 if problem in (None, SKIPPED):
                     continue
                 failed += 1
-                print(f"{op}: {statements}\n{problem}")
+                print(f"{op} on {target}: {statements}\n{problem}")
+            problem = run_folded(folder, op, params, statements)
+            passed += problem is None
+            skipped += problem is SKIPPED
+            if problem not in (None, SKIPPED):
+                failed += 1
+                print(f"{op} folded: {statements}\n{problem}")
     print(f"examples: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 

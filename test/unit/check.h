@@ -34,6 +34,5 @@ static inline int check_report(const char *name) {
 #define CHECK(condition) check_that(!!(condition), __FILE__, __LINE__, #condition)
 #define CHECK_TEXT(found, expected) check_text((found), (expected), __FILE__, __LINE__)
 #define CHECK_REPORT(name) check_report(name)
-#define check_done(name) check_report(name)
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tools/ir-run/arrays.c - .npy files as inputs, outputs and expectations. */
+#include "frontends/onnx/onnx.h"
 #include "ir/print.h"
 #include "runtime/npy.h"
 #include "tools/ir-run/run.h"
@@ -7,6 +8,15 @@
 #include <math.h>
 
 static ir_tensor *read_array(ir_tool *tool, const char *path) {
+  size_t length = strlen(path);
+  if (length > 3 && !strcmp(path + length - 3, ".pb")) {
+    ir_dtype dtype;
+    size_t rank;
+    int64_t dims[IR_ONNX_TENSOR_RANK];
+    const void *bytes;
+    if (!ir_onnx_read_tensor(tool->context, &tool->arena, path, &dtype, &rank, dims, &bytes)) return NULL;
+    return ir_tensor_wrap(dtype, rank, dims, bytes, NULL, NULL);
+  }
   ir_npy array;
   if (!ir_npy_read(tool->diags, &tool->arena, path, &array)) return NULL;
   return ir_tensor_wrap(array.dtype, (size_t)array.rank, array.dims, array.bytes, NULL, NULL);

@@ -12,7 +12,7 @@ struct on_interp {
 static bool interp_run(ir_executor *executor, const ir_func *entry, size_t count, ir_tensor *const *inputs, size_t result_count,
                        ir_tensor **results) {
   struct on_interp *self = (struct on_interp *)executor;
-  return ir_interp_call(self->interp, (ir_func *)(uintptr_t)entry, count, inputs, result_count, results);
+  return ir_interp_call(self->interp, entry, count, inputs, result_count, results);
 }
 
 static void interp_free(ir_executor *executor) { ir_interp_free(((struct on_interp *)executor)->interp); }

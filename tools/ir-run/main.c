@@ -27,7 +27,7 @@ struct options {
 static const ir_opt rows[] = {
     OPT_CHOICE(struct options, target, "target", "interp|llvm", "interp", "what executes it", .instead = "cpu=llvm,interpreter=interp"),
     ROW(STRING, entry, "entry", "main", "the function to run", .value = "NAME"),
-    ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name", .value = "[NAME=]FILE.npy"),
+    ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name; also a TensorProto (.pb)", .value = "[NAME=]FILE.npy"),
     ROW(STRINGS, outputs, "output", NULL, "where results go, in order; without any they are printed", .value = "FILE.npy"),
     ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
     ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect"),
