@@ -66,11 +66,20 @@ static LLVMValueRef strided_load(emit_function *f, const emit_place *place) {
   return result;
 }
 
+/* Lanes that are off may be read and written back too: the memory is ours and they are inside. Plain accesses can become
+ * registers, masked ones cannot. */
+static bool whole_on_stack(const emit_function *f, const emit_place *place) {
+  int64_t first;
+  const emit_buffer *buffer = place->buffer;
+  return emit_is_const(place->flat.value, &first) && first >= 0 && first + (int64_t)f->width <= buffer->on_stack;
+}
+
 static LLVMValueRef contiguous_load(emit_function *f, const emit_place *place) {
   LLVMTypeRef type = memory_type(f, place->buffer, f->width);
   LLVMValueRef pointer = pointer_at(f, place, place->flat.value);
   unsigned align = alignment(place->buffer);
-  return f->mask ? masked_load(f, type, pointer, align, f->mask) : load_at(f, type, pointer, align);
+  bool plain = !f->mask || whole_on_stack(f, place);
+  return plain ? load_at(f, type, pointer, align) : masked_load(f, type, pointer, align, f->mask);
 }
 
 static emit_value load_lanes(emit_function *f, const emit_place *place) {
@@ -147,7 +156,11 @@ static void store_lanes(emit_function *f, const emit_place *place, LLVMValueRef 
     return;
   }
   bool next = place->flat.step && emit_is_const(place->flat.step, &step) && step == 1;
-  if (next && mask) {
+  if (next && mask && whole_on_stack(f, place)) {
+    LLVMValueRef pointer = pointer_at(f, place, place->flat.value);
+    LLVMValueRef old = load_at(f, LLVMTypeOf(value), pointer, align);
+    store_at(f, LLVMBuildSelect(B, mask, value, old, ""), pointer, align);
+  } else if (next && mask) {
     LLVMTypeRef types[] = {LLVMTypeOf(value), f->unit->ptr};
     LLVMValueRef pointer = pointer_at(f, place, place->flat.value);
     LLVMValueRef args[] = {value, pointer, LLVMConstInt(f->unit->i32, align, 0), mask};

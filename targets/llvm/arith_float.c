@@ -86,7 +86,10 @@ static LLVMValueRef floor_div(emit_function *f, LLVMValueRef a, LLVMValueRef b) 
 static LLVMValueRef extreme(emit_function *f, LLVMRealPredicate wins, LLVMValueRef a, LLVMValueRef b, LLVMValueRef x,
                             LLVMValueRef y) {
   LLVMValueRef better = choose(f, compare(f, wins, x, y), a, b);
-  return choose(f, compare(f, LLVMRealUNO, x, x), a, better);
+  /* The sum is that NaN. Were it A, LLVM would make one condition of the two, and four instructions on the way from one
+   * accumulator to the next instead of a maximum and a blend [154 against 104 us for 2^20 elements]. */
+  LLVMValueRef nan = a == x ? LLVMBuildFAdd(B, a, a, "") : a;
+  return choose(f, compare(f, LLVMRealUNO, x, x), nan, better);
 }
 
 static LLVMValueRef sign(emit_function *f, ir_dtype dtype, LLVMValueRef a, LLVMValueRef x) {

@@ -98,6 +98,7 @@ typedef struct emit_buffer {
   LLVMValueRef *dims;         /* i64 */
   const ir_expr *const *type_dims;
   unsigned width;             /* above 1: memory of a vectorized loop's body, every element is a vector over its lanes */
+  int64_t on_stack;           /* elements of memory that nobody else sees; 0: other memory */
 } emit_buffer;
 
 struct emit_function {

@@ -106,6 +106,7 @@ static void emit_alloc(emit_function *f, ir_op *op) {
   if (known && (f->width > 1 || (local && bytes <= LARGEST_STACK / lanes))) {
     LLVMTypeRef element = emit_memory_type(unit, buffer->dtype, lanes);
     f->overflow = NULL;
+    buffer->on_stack = count;
     buffer->data = emit_stack(f, LLVMArrayType2(element, (uint64_t)(count ? count : 1)), 64, result->name ? result->name->text : "local");
   } else {
     LLVMValueRef size = emit_bytes(f, op->range, "a buffer", buffer->dtype, type->lanes, type->count, buffer->dims, false);
