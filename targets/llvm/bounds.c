@@ -100,11 +100,84 @@ const ir_facts *emit_facts_if(emit_function *f, const ir_expr *condition, bool h
 
 /* --- proofs --- */
 
+/* --- proofs by cases: of select(c, a, b), and of bcast(a, b), where a == b, a == 1 or b == 1 has been checked --- */
+
+enum { MOST_CASES = 3 /* nested */ };
+
+static bool holds(emit_function *f, const ir_facts *facts, const ir_expr *condition, int depth);
+
+static const ir_expr *find_select(const ir_expr *expr) {
+  if (expr->code == IR_S_SELECT && expr->lanes == 1 && !expr->kids[0]->has_loads) return expr;
+  for (size_t i = 0; i < expr->count; i++) {
+    const ir_expr *found = find_select(expr->kids[i]);
+    if (found) return found;
+  }
+  return NULL;
+}
+
+struct swap {
+  const ir_expr *from, *to;
+  ir_context *context;
+};
+
+static const ir_expr *swapped(const struct swap *s, const ir_expr *expr) {
+  if (expr == s->from) return s->to;
+  const ir_expr *kids[3];
+  bool changed = false;
+  if (!expr->count || expr->count > 3 || expr->code == IR_S_LOAD) return expr;
+  for (size_t i = 0; i < expr->count; i++) {
+    kids[i] = swapped(s, expr->kids[i]);
+    changed |= kids[i] != expr->kids[i];
+  }
+  if (!changed) return expr;
+  bool converts = ir_scalars[expr->code].typing == IR_TYPING_CONVERT;
+  if (converts) return ir_expr_convert(s->context, (ir_scalar_code)expr->code, kids[0], (ir_dtype)expr->dtype, expr->lanes);
+  return ir_expr_get(s->context, (ir_scalar_code)expr->code, expr->count, kids);
+}
+
+static bool either_way(emit_function *f, const ir_facts *facts, const ir_expr *condition, const ir_expr *select, int depth) {
+  ir_context *context = f->unit->context;
+  for (size_t side = 0; side < 2; side++) {
+    const ir_expr *test = side ? ir_expr_unary(context, IR_S_NOT, select->kids[0]) : select->kids[0];
+    if (ir_prove(context, facts, test) == IR_REFUTED) continue;
+    ir_facts *inner = ir_facts_new(context, &f->arena, facts);
+    ir_facts_assume(inner, test);
+    const struct swap swap = {select, select->kids[1 + side], context};
+    if (!holds(f, inner, swapped(&swap, condition), depth - 1)) return false;
+  }
+  return true;
+}
+
+/* Each of the ways in which A and B broadcast. */
+static bool every_way(emit_function *f, const ir_facts *facts, const ir_expr *condition, size_t next, int depth) {
+  ir_context *context = f->unit->context;
+  const ir_expr *bcast = f->bcasts.at[next], *a = bcast->kids[0], *b = bcast->kids[1], *one = ir_expr_i64(context, 1);
+  const ir_expr *tests[3][2] = {{a, b}, {a, one}, {b, one}}, *extents[3] = {a, b, a};
+  for (size_t way = 0; way < 3; way++) {
+    ir_facts *inner = ir_facts_new(context, &f->arena, facts);
+    ir_facts_assume(inner, ir_expr_binary(context, IR_S_EQ, tests[way][0], tests[way][1]));
+    ir_facts_assume(inner, ir_expr_binary(context, IR_S_EQ, bcast, extents[way]));
+    bool last = next + 1 == f->bcasts.count;
+    bool fine = holds(f, inner, condition, depth - 1) || (!last && depth > 1 && every_way(f, inner, condition, next + 1, depth - 1));
+    if (!fine) return false;
+  }
+  return true;
+}
+
+static bool holds(emit_function *f, const ir_facts *facts, const ir_expr *condition, int depth) {
+  if (ir_prove(f->unit->context, facts, condition) == IR_PROVEN) return true;
+  const ir_expr *select = depth ? find_select(condition) : NULL;
+  return select && either_way(f, facts, condition, select, depth);
+}
+
 static bool proven(emit_function *f, const ir_expr *condition) {
   bool fresh;
   known_entry *entry = known(f, f->facts, condition, &f->known, &fresh);
-  if (fresh) entry->found = ir_prove(f->unit->context, f->facts, condition) == IR_PROVEN ? f : NULL;
-  return entry->found != NULL;
+  if (!fresh) return entry->found != NULL;
+  bool fine = holds(f, f->facts, condition, MOST_CASES);
+  if (!fine && f->bcasts.count) fine = every_way(f, f->facts, condition, 0, MOST_CASES);
+  entry->found = fine ? f : NULL;
+  return fine;
 }
 
 bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least) {
@@ -204,7 +277,9 @@ static void avoid_empty(emit_function *f, emit_place *place) {
   LLVMValueRef zero = emit_int_of(LLVMTypeOf(place->flat.value), 0);
   place->base = LLVMBuildSelect(B, some, place->base, nothing_to_read(f->unit), "");
   place->flat.value = LLVMBuildSelect(B, some, place->flat.value, zero, "");
-  if (place->flat.step) place->flat.step = LLVMBuildSelect(B, some, place->flat.step, emit_i64(f->unit, 0), "");
+  int64_t step;
+  bool neighbours = place->flat.step && emit_is_const(place->flat.step, &step) && step == 1; /* there are enough zeros */
+  if (place->flat.step && !neighbours) place->flat.step = LLVMBuildSelect(B, some, place->flat.step, emit_i64(f->unit, 0), "");
 }
 
 emit_place emit_find_place(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, bool write) {

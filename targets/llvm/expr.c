@@ -239,7 +239,10 @@ static LLVMValueRef any_lane(emit_function *f, LLVMValueRef mask) {
 static emit_value guarded(emit_scope *scope, const ir_expr *expr) {
   emit_function *f = scope->f;
   if (!expr->kids[1]->has_loads || expr->lanes > 1) return apply(scope, expr);
-  emit_value c = emit_expr(scope, expr->kids[0]), b = emit_expr(scope, expr->kids[2]);
+  bool differs = false;
+  LLVMValueRef counted = f->width > 1 ? emit_counter_mask(scope, expr->kids[0], &differs) : NULL;
+  emit_value c = counted && differs ? vector_value(counted) : emit_expr(scope, expr->kids[0]);
+  emit_value b = emit_expr(scope, expr->kids[2]);
   LLVMValueRef outer = f->mask, lanes = NULL, enter = c.value;
   if (!is_uniform(c)) {
     lanes = outer ? LLVMBuildAnd(B, outer, c.value, "") : c.value;

@@ -149,6 +149,33 @@ static void check_symbols(emit_function *f, const ir_func *func) {
   }
 }
 
+/* bcast(a, b) in a type says that a and b broadcast. */
+static void collect_bcast(void *user, const ir_expr *node) {
+  emit_function *f = user;
+  if (node->code != IR_S_BCAST) return;
+  for (size_t i = 0; i < f->bcasts.count; i++) {
+    if (f->bcasts.at[i] == node) return;
+  }
+  *ir_push(&f->arena, &f->bcasts) = node;
+}
+
+static void check_bcasts(emit_function *f, const ir_func *func) {
+  for (size_t i = 0; i < func->param_count; i++) {
+    const ir_type *type = func->params[i].type;
+    if (func->params[i].symbol || !ir_is_tensor(type)) continue;
+    for (size_t d = 0; d < type->count; d++) ir_expr_walk(f->unit->context, ir_type_dim(type, d), collect_bcast, f);
+  }
+  for (size_t i = 0; i < f->bcasts.count; i++) {
+    const ir_expr *node = f->bcasts.at[i];
+    LLVMValueRef one = emit_i64(f->unit, 1), a = emit_uniform(f, NULL, node->kids[0]), b = emit_uniform(f, NULL, node->kids[1]);
+    LLVMValueRef fits = LLVMBuildICmp(f->builder, LLVMIntEQ, a, b, "");
+    fits = LLVMBuildOr(f->builder, fits, LLVMBuildICmp(f->builder, LLVMIntEQ, a, one, ""), "");
+    fits = LLVMBuildOr(f->builder, fits, LLVMBuildICmp(f->builder, LLVMIntEQ, b, one, ""), "");
+    const char *text = ir_arena_printf(&f->arena, "@%s: extents {0} and {1} do not broadcast", func->item.name->text);
+    emit_require(f, fits, func->item.range, NULL, text, 2, (LLVMValueRef[]){a, b});
+  }
+}
+
 bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel) {
   ir_func *func = kernel->func;
   LLVMValueRef function = emit_kernel_declare(unit, kernel);
@@ -163,6 +190,7 @@ bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel) {
   bind_params(&f, kernel);
   check_symbols(&f, func);
   check_where(&f, func);
+  check_bcasts(&f, func);
   emit_region(&f, func->body);
   kernel->can_fail = f.fail != NULL;
   bool fine = !f.failed;

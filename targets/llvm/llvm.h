@@ -117,6 +117,7 @@ struct emit_function {
   const ir_facts *facts;         /* what holds here, of symbols and of the values in `frame` */
   ir_frame frame;
   ir_interner known;             /* facts and proofs, by what they follow from */
+  ir_vec(const ir_expr *) bcasts; /* bcast(a, b) of the parameters' types, which have been checked */
   bool assume_in_bounds;
   unsigned width;                /* lanes of the vectorized loop around; 1: none */
   LLVMValueRef mask;             /* i1 vector: lanes that are on; NULL: all */
@@ -255,6 +256,9 @@ void emit_round(emit_function *f, ir_op *loop, emit_value counter);
 bool emit_vector_for(emit_function *f, ir_op *loop);
 /* The regions of an `if` under a condition that is one bit. */
 void emit_branches(emit_function *f, ir_op *op, LLVMValueRef condition);
+/* The lanes in which a condition holds, without making a vector of the counter; NULL where the condition is of another
+ * kind. Sets *differs where the lanes are not all alike. */
+LLVMValueRef emit_counter_mask(emit_scope *scope, const ir_expr *condition, bool *differs);
 /* An `if` in the body of a vectorized loop. */
 void emit_vector_if(emit_function *f, ir_op *op);
 

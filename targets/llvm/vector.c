@@ -161,6 +161,76 @@ static LLVMValueRef every_lane(emit_function *f, ir_value *condition) {
   return differs ? all : NULL;
 }
 
+static LLVMValueRef saturating_sub(emit_function *f, LLVMValueRef a, LLVMValueRef b) {
+  return emit_intrinsic(f, "llvm.ssub.sat", 1, &f->unit->i64, 2, (LLVMValueRef[]){a, b});
+}
+
+/* Lanes below LEFT, or from it on. */
+static LLVMValueRef lanes_below(emit_function *f, LLVMValueRef left, bool below) {
+  LLVMValueRef zero = emit_i64(f->unit, 0), width = emit_i64(f->unit, f->width);
+  LLVMValueRef up = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSLT, left, zero, ""), zero, left, "");
+  LLVMValueRef bound = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSGT, up, width, ""), width, up, "");
+  /* As wide as masks are in registers. */
+  LLVMTypeRef narrow = f->unit->target->all_masks ? f->unit->i8 : f->unit->i32;
+  LLVMValueRef numbers = LLVMConstTrunc(emit_iota(f, emit_i64(f->unit, 1), f->width), LLVMVectorType(narrow, f->width));
+  LLVMValueRef all = emit_splat(f, LLVMBuildTrunc(B, bound, narrow, ""), f->width);
+  return LLVMBuildICmp(B, below ? LLVMIntULT : LLVMIntUGE, numbers, all, "");
+}
+
+static LLVMValueRef part_mask(emit_scope *scope, const ir_expr *condition, bool *differs) {
+  LLVMValueRef mask = emit_counter_mask(scope, condition, differs);
+  if (mask) return mask;
+  emit_value value = emit_expr(scope, condition);
+  *differs |= value.varying;
+  return emit_spread(scope->f, value);
+}
+
+LLVMValueRef emit_counter_mask(emit_scope *scope, const ir_expr *condition, bool *differs) {
+  emit_function *f = scope->f;
+  if (condition->code == IR_S_AND) {
+    LLVMValueRef a = part_mask(scope, condition->kids[0], differs), b = part_mask(scope, condition->kids[1], differs);
+    return LLVMBuildAnd(B, a, b, "");
+  }
+  bool less = condition->code == IR_S_LT || condition->code == IR_S_LE, more = condition->code == IR_S_GT || condition->code == IR_S_GE;
+  if ((!less && !more) || condition->kids[0]->dtype != IR_I64 || condition->has_loads) return NULL;
+  emit_value a = emit_expr(scope, condition->kids[less ? 0 : 1]), b = emit_expr(scope, condition->kids[less ? 1 : 0]);
+  bool strict = condition->code == IR_S_LT || condition->code == IR_S_GT;
+  if (a.varying || b.varying) return NULL;
+  if (!a.step && !b.step) {
+    /* The same in every lane. */
+    LLVMValueRef holds = LLVMBuildICmp(B, strict ? LLVMIntSLT : LLVMIntSLE, a.value, b.value, "");
+    return emit_splat(f, holds, f->width);
+  }
+  int64_t step;
+  emit_value moves = a.step ? a : b;
+  if ((a.step && b.step) || !emit_is_const(moves.step, &step) || step != 1) return NULL;
+  *differs = true;
+  LLVMValueRef one = emit_i64(f->unit, 1);
+  if (a.step) {
+    /* a + lane < b: lane < b - a, and one more lane where they may be equal. */
+    LLVMValueRef from = strict ? a.value : saturating_sub(f, a.value, one);
+    return lanes_below(f, saturating_sub(f, b.value, from), true);
+  }
+  /* a <= b + lane: lane >= a - b; one later where they may not be equal. */
+  LLVMValueRef from = strict ? saturating_sub(f, b.value, one) : b.value;
+  return lanes_below(f, saturating_sub(f, a.value, from), false);
+}
+
+/* The lanes in which an operand holds; NULL where it is one bit, which is in *same then. */
+static LLVMValueRef condition_mask(emit_function *f, ir_value *operand, LLVMValueRef *same) {
+  const ir_op *op = ir_value_op(operand);
+  if (ir_is(op, IR_SCALAR) && (op->flags & IR_OP_INLINE)) {
+    emit_scope scope = {.f = f, .op = op};
+    bool differs = false;
+    const ir_expr *expr = ir_attr_as_expr(f->unit->context, ir_get(op, "value"));
+    LLVMValueRef mask = emit_counter_mask(&scope, expr, &differs);
+    if (mask && differs) return mask;
+  }
+  emit_value value = emit_scalar(f, operand);
+  *same = value.value;
+  return value.step || value.varying ? emit_spread(f, value) : NULL;
+}
+
 /* REGION in the lanes of MASK, which may be none. */
 static void in_lanes(emit_function *f, ir_region *region, LLVMValueRef mask, const ir_expr *condition, bool holds) {
   LLVMValueRef outer = f->mask;
@@ -204,11 +274,10 @@ void emit_vector_if(emit_function *f, ir_op *op) {
     join = emit_block(f, "join");
     whole_lanes(f, ir_op_region(op, 0), all, condition, join);
   }
-  emit_value value = emit_scalar(f, operand);
-  if (!value.step && !value.varying) {
-    emit_branches(f, op, value.value);
+  LLVMValueRef same, mask = condition_mask(f, operand, &same);
+  if (!mask) {
+    emit_branches(f, op, same);
   } else {
-    LLVMValueRef mask = emit_spread(f, value);
     in_lanes(f, ir_op_region(op, 0), mask, condition, true);
     if (!alone) in_lanes(f, ir_op_region(op, 1), LLVMBuildNot(B, mask, ""), condition, false);
   }
