@@ -23,7 +23,7 @@ static void take_symbols(struct symbols *s, const ir_type *type) {
 
 static void take_casts(struct symbols *s, const ir_region *region) {
   for (const ir_op *op = region->first; op; op = op->next) {
-    if (ir_is(op, IR_MATCH_CAST)) take_symbols(s, ir_op_result(op, 0)->type);
+    if (ir_is(op, IR_MATCH_CAST) && op->result_count) take_symbols(s, ir_op_result(op, 0)->type);
   }
 }
 

@@ -293,20 +293,33 @@ static bool rewrite_reader(struct fusing *f, const struct producer *p, ir_op *op
   return true;
 }
 
+struct readers {
+  ir_op **at;
+  size_t count, capacity;
+};
+
+/* An operation that names the buffer in two operands reads it once. */
+static void add_reader(struct fusing *f, struct readers *readers, ir_op *op) {
+  for (size_t i = 0; i < readers->count; i++) {
+    if (readers->at[i] == op) return;
+  }
+  *ir_push(f->run->scratch, readers) = op;
+}
+
 static bool inline_producer(struct fusing *f, const struct producer *p) {
-  ir_vec(ir_op *) readers = {0};
+  struct readers readers = {0};
   ir_each_use(use, p->buffer) {
     if (use->user == p->store && use == &ir_op_uses(p->store)[0]) continue;
     if (use->user == p->store) return false;
     ir_op *parent = use->user->region->parent;
     if (!ir_is(parent, IR_COMPUTE) || ir_is(use->user, IR_GUARD) || !ir_op_is_before(p->compute, parent)) return false;
-    *ir_push(f->run->scratch, &readers) = use->user;
+    add_reader(f, &readers, use->user);
   }
   if (!readers.count) return false;
   for (size_t i = 0; i < readers.count; i++) bind_repeated(f, p, readers.at[i]);
   readers.count = 0;
   ir_each_use(use, p->buffer) {
-    if (use->user != p->store) *ir_push(f->run->scratch, &readers) = use->user;
+    if (use->user != p->store) add_reader(f, &readers, use->user);
   }
   for (size_t i = 0; i < readers.count; i++) {
     if (!rewrite_reader(f, p, readers.at[i], false)) return false;
