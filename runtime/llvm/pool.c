@@ -22,6 +22,7 @@ static ir_block *find(ir_pool *pool, size_t size) {
   for (ir_block **at = &pool->free; *at; at = &(*at)->next) {
     bool fits = (*at)->size >= size && (*at)->size / 2 <= size;
     if (fits && (!best || (*at)->size < (*best)->size)) best = at;
+    if (fits && (*at)->size == size) break;
   }
   if (!best) return NULL;
   ir_block *found = *best;

@@ -254,7 +254,7 @@ LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_d
     empty = LLVMBuildOr(f->builder, empty, is_zero, "");
     /* A zero must not hide extents that overflow together. */
     LLVMValueRef factor = LLVMBuildSelect(f->builder, is_zero, one, dims[i], "");
-    int64_t a, b, folded;
+    int64_t a, b, folded = 0;
     bool constant = emit_is_const(product, &a) && emit_is_const(factor, &b) && !__builtin_mul_overflow(a, b, &folded);
     product = constant ? emit_i64(unit, folded) : i ? checked_mul(f, product, factor, &bad) : factor;
   }

@@ -223,6 +223,7 @@ static void emit_alloc(host *h, ir_op *op) {
   host_value *value = host_new(h, op->range, ir_op_result(op, 0)->type);
   if (!value || !host_extents(h, op->range, "memory", value)) return;
   host_allocate(h, op->range, value);
+  host_plan_end(h, op, ir_op_result(op, 0), value->owners.at[0]);
   host_set(h, ir_op_result(op, 0), value);
 }
 
@@ -390,6 +391,7 @@ void host_region(host *h, ir_region *region) {
     emit_statement(h, op);
     ir_arena_reset(&h->f.scratch, mark);
     if (h->f.failed) break;
+    if (!ir_is(op, IR_YIELD) && !ir_is(op, IR_RETURN)) host_end_lives(h, op);
   }
   h->region = around;
 }

@@ -43,6 +43,7 @@ typedef struct host {
   ir_map values;           /* ir_value -> host_value */
   ir_vec(const ir_expr *) bound;   /* symbols in the order in which they got values */
   ir_vec(host_bcast) bcasts;
+  ir_map endings;                  /* ir_op -> owners that are released behind it (host_life.c) */
   ir_map sized;                    /* types without `?` of tensors that are known to exist: their extents have been checked */
 } host;
 
@@ -75,6 +76,12 @@ LLVMValueRef host_pointer(host *h, ir_value *value);
 void host_copy(host *h, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes);
 LLVMValueRef host_load(host *h, LLVMValueRef pointer, ir_dtype dtype);
 void host_store(host *h, LLVMValueRef value, LLVMValueRef pointer, ir_dtype dtype);
+
+/* --- lives (host_life.c) --- */
+/* VALUE, a result of OP that is at hand, owns memory by OWNER: plans its release after its last use, where that is sure. */
+void host_plan_end(host *h, ir_op *op, ir_value *value, host_owner *owner);
+/* After OP has been emitted. */
+void host_end_lives(host *h, const ir_op *op);
 
 /* --- descriptors (host.c) --- */
 /* The address of member WHICH (0: data, 1: dims) of descriptor INDEX. */

@@ -191,6 +191,7 @@ void host_call_tir(host *h, ir_op *op) {
     call.args[i] = host_new(h, op->range, result->type);
     if (!call.args[i] || !host_extents(h, op->range, "a result", call.args[i])) return;
     host_allocate(h, op->range, call.args[i]);
+    host_plan_end(h, op, result, call.args[i]->owners.at[0]);
     host_set(h, result, call.args[i]);
   }
   launch(h, &call);
@@ -281,6 +282,7 @@ static void call_function(host *h, ir_op *op, ir_func *func) {
   for (size_t i = 0; i < op->result_count; i++) {
     host_value *value = receive(h, op, outputs, &at, ir_op_result(op, i)->type);
     if (!value) return;
+    if (value->owners.count) host_plan_end(h, op, ir_op_result(op, i), value->owners.at[0]);
     host_set(h, ir_op_result(op, i), value);
   }
 }
