@@ -53,8 +53,41 @@ static LLVMValueRef gather(emit_function *f, const emit_place *place, LLVMValueR
   return emit_intrinsic(f, "llvm.masked.gather", 2, types, 4, args);
 }
 
-/* Elements a step apart, one by one. */
+static LLVMValueRef reversed(emit_function *f, LLVMValueRef value) {
+  LLVMValueRef *picks = ir_new_array(&f->scratch, LLVMValueRef, f->width);
+  for (unsigned i = 0; i < f->width; i++) picks[i] = lane_number(f, f->width - 1 - i);
+  return LLVMBuildShuffleVector(B, value, LLVMGetPoison(LLVMTypeOf(value)), LLVMConstVector(picks, f->width), "");
+}
+
+/* The place of lane 0 moved by OFFSET elements. */
+static LLVMValueRef moved_pointer(emit_function *f, const emit_place *place, int64_t offset) {
+  return pointer_at(f, place, LLVMBuildAdd(B, place->flat.value, emit_i64(f->unit, offset), ""));
+}
+
+/* Every other element: two vectors of neighbours, the second of which ends with the last element, so that nothing outside
+ * is touched. */
+static LLVMValueRef load_every_other(emit_function *f, const emit_place *place) {
+  LLVMTypeRef type = memory_type(f, place->buffer, f->width);
+  unsigned align = alignment(place->buffer), half = f->width / 2;
+  LLVMValueRef low = load_at(f, type, moved_pointer(f, place, 0), align);
+  LLVMValueRef high = load_at(f, type, moved_pointer(f, place, (int64_t)f->width - 1), align);
+  LLVMValueRef *picks = ir_new_array(&f->scratch, LLVMValueRef, f->width);
+  for (unsigned i = 0; i < f->width; i++) picks[i] = lane_number(f, i < half ? 2 * i : f->width + 2 * (i - half) + 1);
+  return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(picks, f->width), "");
+}
+
+static LLVMValueRef load_backwards(emit_function *f, const emit_place *place) {
+  LLVMTypeRef type = memory_type(f, place->buffer, f->width);
+  LLVMValueRef pointer = moved_pointer(f, place, 1 - (int64_t)f->width);
+  return reversed(f, load_at(f, type, pointer, alignment(place->buffer)));
+}
+
+/* Elements a step apart, one by one where nothing better is known. */
 static LLVMValueRef strided_load(emit_function *f, const emit_place *place) {
+  int64_t known;
+  bool constant = emit_is_const(place->flat.step, &known);
+  if (constant && known == 2) return load_every_other(f, place);
+  if (constant && known == -1) return load_backwards(f, place);
   LLVMTypeRef element = memory_type(f, place->buffer, 1);
   LLVMValueRef base = pointer_at(f, place, place->flat.value), step = place->flat.step;
   LLVMValueRef result = LLVMGetPoison(LLVMVectorType(element, f->width));
@@ -125,6 +158,11 @@ static void scatter(emit_function *f, const emit_place *place, LLVMValueRef flat
 }
 
 static void strided_store(emit_function *f, const emit_place *place, LLVMValueRef value) {
+  int64_t known;
+  if (emit_is_const(place->flat.step, &known) && known == -1) {
+    store_at(f, reversed(f, value), moved_pointer(f, place, 1 - (int64_t)f->width), alignment(place->buffer));
+    return;
+  }
   LLVMTypeRef element = memory_type(f, place->buffer, 1);
   LLVMValueRef base = pointer_at(f, place, place->flat.value), step = place->flat.step;
   for (unsigned i = 0; i < f->width; i++) {
