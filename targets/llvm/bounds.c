@@ -189,8 +189,7 @@ bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least) {
   return proven(f, ir_expr_binary(context, IR_S_LE, ir_expr_i64(context, least), emit_in_frame(f, scope->op, expr)));
 }
 
-/* 0 <= index and index + lanes <= extent */
-static bool in_range(emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes) {
+bool emit_in_range(emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes) {
   emit_function *f = scope->f;
   ir_context *context = f->unit->context;
   if (index->dtype != IR_I64 || !extent || !f->facts) return false;
@@ -198,118 +197,4 @@ static bool in_range(emit_scope *scope, const ir_expr *index, const ir_expr *ext
   if (lanes > 1) last = ir_expr_binary(context, IR_S_ADD, at, ir_expr_i64(context, (int64_t)lanes - 1));
   return proven(f, ir_expr_binary(context, IR_S_LE, ir_expr_i64(context, 0), at)) &&
          proven(f, ir_expr_binary(context, IR_S_LT, last, extent));
-}
-
-/* --- accesses --- */
-
-#define B (f->builder)
-
-/* An index as i64, whatever integer it is. */
-static emit_value index_value(emit_scope *scope, const ir_expr *index) {
-  emit_function *f = scope->f;
-  emit_value v = emit_expr(scope, index);
-  if (index->dtype == IR_I64) return v;
-  v.value = emit_cast(f, v.value, (ir_dtype)index->dtype, IR_I64);
-  return v;
-}
-
-static LLVMValueRef like(emit_function *f, LLVMValueRef scalar, LLVMValueRef model) {
-  return emit_splat(f, scalar, emit_lanes(model));
-}
-
-/* Places where an access of LANES neighbours may begin on an axis. */
-static LLVMValueRef places(emit_function *f, LLVMValueRef extent, unsigned lanes) {
-  if (lanes == 1) return extent;
-  LLVMValueRef zero = emit_i64(f->unit, 0), room = LLVMBuildSub(B, extent, emit_i64(f->unit, (int64_t)lanes - 1), "");
-  return LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSGT, room, zero, ""), room, zero, "");
-}
-
-/* Index K of an access may be out of range: a read is clamped, a write is switched off. */
-static void contain(emit_scope *scope, emit_place *place, emit_value *v, LLVMValueRef extent, bool write, size_t axis) {
-  emit_function *f = scope->f;
-  LLVMValueRef at = v->step || v->varying ? emit_spread(f, *v) : v->value;
-  LLVMValueRef end = like(f, extent, at);
-  LLVMValueRef inside = LLVMBuildICmp(B, LLVMIntULT, at, end, "");
-  if (f->unit->checked && f->width == 1 && emit_lanes(at) == 1 && scope->op) {
-    ir_text text = {0};
-    ir_text_printf(&text, "index {0} on axis %zu is out of range: the extent is {1}", axis);
-    emit_require(f, inside, scope->op->range, ir_op_loc(scope->op), text.at, 2, (LLVMValueRef[]){at, extent});
-    ir_text_free(&text);
-    return;
-  }
-  place->proven = false;
-  if (write) {
-    if (place->on && emit_lanes(place->on) < emit_lanes(inside)) place->on = like(f, place->on, inside);
-    if (place->on && emit_lanes(inside) < emit_lanes(place->on)) inside = like(f, inside, place->on);
-    place->on = place->on ? LLVMBuildAnd(B, place->on, inside, "") : inside;
-    return;
-  }
-  LLVMValueRef some = LLVMBuildICmp(B, LLVMIntSGT, extent, emit_i64(f->unit, 0), "");
-  place->some = place->some ? LLVMBuildAnd(B, place->some, some, "") : some;
-  LLVMValueRef zero = emit_int_of(LLVMTypeOf(at), 0), one = emit_int_of(LLVMTypeOf(at), 1);
-  LLVMValueRef last = LLVMBuildSub(B, end, one, "");
-  LLVMValueRef up = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSLT, at, zero, ""), zero, at, "");
-  LLVMValueRef clamped = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSGT, up, last, ""), last, up, "");
-  v->value = clamped;
-  v->varying = v->step || v->varying || emit_lanes(at) > 1;
-  v->step = NULL;
-}
-
-/* Zeros to read where a buffer has no element at all. */
-static LLVMValueRef nothing_to_read(emit_unit *unit) {
-  enum { SIZE = 8192 };
-  LLVMValueRef zeros = LLVMGetNamedGlobal(unit->module, "zeros");
-  if (zeros) return zeros;
-  LLVMTypeRef type = LLVMArrayType2(unit->i8, SIZE);
-  zeros = LLVMAddGlobal(unit->module, type, "zeros");
-  LLVMSetInitializer(zeros, LLVMConstNull(type));
-  LLVMSetGlobalConstant(zeros, 1);
-  LLVMSetLinkage(zeros, LLVMPrivateLinkage);
-  LLVMSetAlignment(zeros, 64);
-  return zeros;
-}
-
-/* A clamped read where there is nothing to read reads zeros. */
-static void avoid_empty(emit_function *f, emit_place *place) {
-  int64_t sure;
-  LLVMValueRef some = place->some;
-  if (!some || (emit_is_const(some, &sure) && sure)) return;
-  LLVMValueRef zero = emit_int_of(LLVMTypeOf(place->flat.value), 0);
-  place->base = LLVMBuildSelect(B, some, place->base, nothing_to_read(f->unit), "");
-  place->flat.value = LLVMBuildSelect(B, some, place->flat.value, zero, "");
-  int64_t step;
-  bool neighbours = place->flat.step && emit_is_const(place->flat.step, &step) && step == 1; /* there are enough zeros */
-  if (place->flat.step && !neighbours) place->flat.step = LLVMBuildSelect(B, some, place->flat.step, emit_i64(f->unit, 0), "");
-}
-
-emit_place emit_find_place(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, bool write) {
-  emit_function *f = scope->f;
-  emit_place place = {.proven = true};
-  place.buffer = ir_map_get(&f->buffers, target);
-  if (!place.buffer) {
-    emit_cannot(f, scope->op ? scope->op->range : f->source->item.range, "find the memory of a buffer");
-    return place;
-  }
-  place.base = place.buffer->data;
-  place.flat = emit_uniform_value(emit_i64(f->unit, 0));
-  for (size_t k = 0; k < count; k++) {
-    unsigned lanes = index[k]->code == IR_S_RAMP ? index[k]->lanes : 1;
-    const ir_expr *first = lanes > 1 ? index[k]->kids[0] : index[k];
-    emit_value v = index_value(scope, first);
-    bool fine = f->assume_in_bounds || in_range(scope, first, place.buffer->type_dims[k], lanes);
-    if (lanes > 1) place.ramp = lanes;
-    if (!fine) contain(scope, &place, &v, places(f, place.buffer->dims[k], lanes), write, k);
-    if (first->lanes > 1) v.varying = true;
-    emit_value scale = emit_uniform_value(k ? place.buffer->dims[k] : emit_i64(f->unit, 1));
-    if (v.varying && f->width == 1) {
-      /* A vector of the program, not of the loop around. */
-      LLVMValueRef row = LLVMBuildMul(B, place.flat.value, scale.value, "");
-      place.flat.value = LLVMBuildAdd(B, like(f, row, v.value), v.value, "");
-      place.flat.varying = true;
-    } else {
-      place.flat = k ? emit_add(f, emit_mul(f, place.flat, scale), v) : v;
-    }
-  }
-  if (!place.proven && !write) avoid_empty(f, &place);
-  return place;
 }

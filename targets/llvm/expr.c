@@ -302,7 +302,7 @@ static emit_value compute(emit_scope *scope, const ir_expr *expr) {
     return emit_uniform_value(emit_splat(f, value, expr->lanes));
   }
   case IR_S_SYMBOL: return symbol(f, expr);
-  case IR_S_ARG: return emit_scalar(f, ir_op_operand(scope->op, expr->arg));
+  case IR_S_ARG: return emit_scalar(f, scope->framed ? f->frame.operands[expr->arg] : ir_op_operand(scope->op, expr->arg));
   case IR_S_LOAD: return emit_load(scope, expr);
   case IR_S_CAST:
   case IR_S_BITCAST:

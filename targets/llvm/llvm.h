@@ -197,6 +197,7 @@ LLVMValueRef emit_narrow(emit_function *f, LLVMValueRef value, ir_dtype dtype);
 typedef struct emit_scope {
   emit_function *f;
   const ir_op *op; /* whose operands ARG and LOAD number; NULL for a closed expression */
+  bool framed;     /* ARGs are of the function's frame instead */
   ir_map memo;     /* ir_expr -> emit_value */
   ir_vec(const ir_expr *) order; /* keys of the memo as they came */
 } emit_scope;
@@ -217,7 +218,7 @@ emit_value emit_add(emit_function *f, emit_value a, emit_value b);
 emit_value emit_mul(emit_function *f, emit_value a, emit_value b);
 void emit_bind(emit_function *f, const ir_value *value, emit_value bound);
 
-/* --- memory (access.c, bounds.c) --- */
+/* --- memory (access.c, place.c, bounds.c) --- */
 emit_value emit_load(emit_scope *scope, const ir_expr *load);
 /* `index` and `value` are expressions of the scope's operation. */
 void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, const ir_expr *value);
@@ -245,6 +246,8 @@ const ir_expr *emit_value_in_frame(emit_function *f, ir_value *value);
 const ir_facts *emit_facts_loop(emit_function *f, ir_value *variable, ir_value *extent);
 const ir_facts *emit_facts_guard(emit_function *f, const ir_op *op, const ir_expr *condition);
 const ir_facts *emit_facts_if(emit_function *f, const ir_expr *condition, bool holds);
+/* Proves 0 <= INDEX and INDEX + LANES <= EXTENT. */
+bool emit_in_range(emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes);
 /* EXPR (i64, of the scope's operation) is proven to be at least LEAST. */
 bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least);
 
