@@ -184,7 +184,7 @@ bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel) {
   emit_function f;
   emit_function_start(&f, unit, func, function);
   f.hoists = true;
-  f.facts = ir_func_facts(func);
+  emit_facts_start(&f);
   const ir_attr *trusted = ir_dict_get(func->item.attrs, "assume_in_bounds");
   f.assume_in_bounds = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;
   bind_params(&f, kernel);

@@ -13,6 +13,11 @@
 
 typedef struct emit_function emit_function;
 
+/* An extent and the symbol that proofs know it by (facts.c). */
+typedef struct emit_size_name {
+  const ir_expr *extent, *name;
+} emit_size_name;
+
 /* --- what code is made for (target.c) --- */
 typedef struct emit_target {
   const char *triple, *cpu, *features;
@@ -117,6 +122,8 @@ struct emit_function {
   const ir_facts *facts;         /* what holds here, of symbols and of the values in `frame` */
   ir_frame frame;
   ir_interner known;             /* facts and proofs, by what they follow from */
+  ir_vec(emit_size_name) sizes;  /* extents of the parameters that are no symbols, the larger expressions first */
+  ir_map twins;                  /* ir_facts -> the same in terms of the names of `sizes` */
   ir_vec(const ir_expr *) bcasts; /* bcast(a, b) of the parameters' types, which have been checked */
   bool assume_in_bounds;
   unsigned width;                /* lanes of the vectorized loop around; 1: none */
@@ -237,6 +244,14 @@ typedef struct emit_place {
 } emit_place;
 /* Reads are clamped, writes get `on`. */
 emit_place emit_find_place(emit_scope *scope, ir_value *buffer, size_t count, const ir_expr *const *index, bool write);
+/* Proves 0 <= INDEX and INDEX + LANES <= EXTENT. */
+bool emit_in_range(const emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes);
+/* EXPR (i64, of the scope's operation) is proven to be at least LEAST. */
+bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least);
+
+/* --- facts (facts.c) --- */
+/* The facts of a prim_func, to start with. */
+void emit_facts_start(emit_function *f);
 /* EXPR of OP over the symbols and the function's frame: what facts speak of. */
 const ir_expr *emit_in_frame(emit_function *f, const ir_op *op, const ir_expr *expr);
 /* A scalar value in the same words. */
@@ -246,10 +261,18 @@ const ir_expr *emit_value_in_frame(emit_function *f, ir_value *value);
 const ir_facts *emit_facts_loop(emit_function *f, ir_value *variable, ir_value *extent);
 const ir_facts *emit_facts_guard(emit_function *f, const ir_op *op, const ir_expr *condition);
 const ir_facts *emit_facts_if(emit_function *f, const ir_expr *condition, bool holds);
-/* Proves 0 <= INDEX and INDEX + LANES <= EXTENT. */
-bool emit_in_range(emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes);
-/* EXPR (i64, of the scope's operation) is proven to be at least LEAST. */
-bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least);
+/* FACTS in terms of the names of f->sizes; NULL where there are none. */
+const ir_facts *emit_twin(const emit_function *f, const ir_facts *facts);
+const ir_expr *emit_with_names(emit_function *f, const ir_expr *expr);
+const ir_expr *emit_swapped(ir_context *context, const ir_expr *expr, const ir_expr *from, const ir_expr *to);
+
+/* What has been found out, by three causes. */
+typedef struct emit_known {
+  const void *key[3];
+  const void *found;
+} emit_known;
+/* The entry of A, B and C; *fresh where it is new. */
+emit_known *emit_known_of(emit_function *f, const void *a, const void *b, const void *c, bool *fresh);
 
 /* --- statements (stmt.c, vector.c, lanes.c) --- */
 void emit_region(emit_function *f, ir_region *region);

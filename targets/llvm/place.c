@@ -100,21 +100,41 @@ static const ir_expr *joined(emit_function *f, const ir_expr *a, const ir_expr *
 /* One index, or several that have been joined. */
 typedef struct digit {
   const ir_expr *index;   /* of the operation */
-  const ir_expr *spelled; /* in the frame; NULL: not to be joined */
+  const ir_expr *spelled; /* joined: the number, in the frame */
   size_t first, last;     /* axes */
   bool fine;              /* in range */
 } digit;
 
-static digit digit_of(emit_scope *scope, const emit_buffer *buffer, const ir_expr *index, size_t k) {
+static const ir_expr *spell(emit_scope *scope, const ir_expr *index) {
   emit_function *f = scope->f;
+  if (index->lanes > 1 || !f->facts || index->has_loads) return NULL;
+  const ir_expr *spelled = emit_in_frame(f, scope->op, index);
+  return spelled->has_loads ? NULL : spelled;
+}
+
+static digit single(emit_scope *scope, const emit_buffer *buffer, const ir_expr *index, size_t k) {
   unsigned lanes = index->code == IR_S_RAMP ? index->lanes : 1;
-  const ir_expr *first = lanes > 1 ? index->kids[0] : index;
   digit d = {.index = index, .first = k, .last = k};
-  d.fine = f->assume_in_bounds || emit_in_range(scope, first, buffer->type_dims[k], lanes);
-  if (!d.fine || lanes > 1 || !f->facts || index->has_loads) return d;
-  d.spelled = emit_in_frame(f, scope->op, index);
-  if (d.spelled->has_loads) d.spelled = NULL;
+  d.fine = scope->f->assume_in_bounds || emit_in_range(scope, lanes > 1 ? index->kids[0] : index, buffer->type_dims[k], lanes);
   return d;
+}
+
+/* Indices from K on that are digits of one number which is in range of their extents' product: easier to prove than each
+ * by itself. Those of index K alone where there are none. */
+static digit longest(emit_scope *scope, const emit_buffer *buffer, size_t count, const ir_expr *const *index, size_t k) {
+  emit_function *f = scope->f;
+  ir_context *context = f->unit->context;
+  const ir_expr *number = k + 1 < count ? spell(scope, index[k]) : NULL, *size = buffer->type_dims[k];
+  digit best = {.index = index[k], .first = k, .last = k};
+  for (size_t next = k + 1; next < count && number; next++) {
+    number = joined(f, number, spell(scope, index[next]), buffer->type_dims[next]);
+    if (!number) break;
+    size = size ? ir_dim_mul(context, f->facts, size, buffer->type_dims[next]) : NULL;
+    const emit_scope framed = {.f = f, .framed = true};
+    bool fine = f->assume_in_bounds || (size && emit_in_range(&framed, number, size, 1));
+    if (fine) best = (digit){.index = index[k], .spelled = number, .first = k, .last = next, .fine = true};
+  }
+  return best.last > k ? best : single(scope, buffer, index[k], k);
 }
 
 static void add_digit(emit_scope *scope, emit_place *place, const digit *d, bool write) {
@@ -154,15 +174,9 @@ emit_place emit_find_place(emit_scope *scope, ir_value *target, size_t count, co
   place.base = place.buffer->data;
   place.flat = emit_uniform_value(emit_i64(f->unit, 0));
   for (size_t k = 0; k < count;) {
-    digit d = digit_of(scope, place.buffer, index[k], k);
-    for (k++; k < count && d.spelled; k++) {
-      const digit next = digit_of(scope, place.buffer, index[k], k);
-      const ir_expr *number = joined(f, d.spelled, next.spelled, place.buffer->type_dims[k]);
-      if (!number) break;
-      d.spelled = number;
-      d.last = k;
-    }
+    const digit d = longest(scope, place.buffer, count, index, k);
     add_digit(scope, &place, &d, write);
+    k = d.last + 1;
   }
   if (!place.proven && !write) avoid_empty(f, &place);
   return place;
