@@ -3,6 +3,7 @@
  * A call joins the call that everything made from it flows into (its immediate post-dominator), by the patterns of the
  * calls on the way; rules as in docs/spec/passes.md. Needs annotate-op-pattern. */
 #include "base/vec.h"
+#include "ir/symbols.h"
 #include "passes/pass.h"
 #include "passes/pattern.h"
 
@@ -24,12 +25,14 @@ struct node {
   ir_op_pattern path_pattern;  /* the most general pattern on the way there, that node included */
   int parent;                  /* union-find */
   size_t size;                 /* calls in the group, at its root */
+  unsigned stretch;            /* calls on two sides of something that writes in place are not brought together */
   bool has_anchor;             /* the group holds a call that reduces with reuse, or reduces, at its root */
 };
 
 struct graph {
   ir_pass_run *run;
   ir_vec(struct node) nodes;
+  unsigned stretch;
   uint64_t max_depth;
 };
 
@@ -145,7 +148,7 @@ static void try_fuse(struct graph *g, int i, const ir_region *region) {
   if (node->post_dominator < 0 || node->op->result_count != 1) return;
   struct node *sink = &g->nodes.at[node->post_dominator];
   int group = root_of(g, node->post_dominator), own = root_of(g, i);
-  if (group == own) return;
+  if (group == own || sink->stretch != node->stretch) return;
   bool both = g->nodes.at[group].has_anchor && g->nodes.at[own].has_anchor;
   struct path path = {.g = g, .region = region, .sink = node->post_dominator};
   if (both || !rule(node, sink, g->nodes.at[group].has_anchor, &path.most_inside, &path.most_sink)) return;
@@ -182,30 +185,6 @@ static ir_value *outside(ir_map *inputs, ir_pass_run *run, ir_value *value, ir_v
   return (*list)[(*count)++] = value;
 }
 
-/* --- symbols that a function needs and no parameter's type tells --- */
-struct symbols {
-  ir_pass_run *run;
-  ir_map seen, bound;
-  ir_vec(const ir_expr *) needed;
-};
-
-static void see_symbol(void *user, const ir_expr *node) {
-  struct symbols *s = user;
-  if (node->code != IR_S_SYMBOL || ir_map_has(&s->seen, node)) return;
-  ir_map_put(s->run->scratch, &s->seen, node, s);
-  *ir_push(s->run->scratch, &s->needed) = node;
-}
-
-static void see_type(struct symbols *s, const ir_type *type, bool binds) {
-  if (type->kind != IR_TYPE_TENSOR && type->kind != IR_TYPE_SHAPE) return;
-  for (size_t i = 0; i < type->count; i++) {
-    const ir_expr *dim = ir_type_dim(type, i);
-    if (!dim) continue;
-    if (binds && dim->code == IR_S_SYMBOL) ir_map_put(s->run->scratch, &s->bound, dim, s);
-    ir_expr_walk(s->run->context, dim, see_symbol, s);
-  }
-}
-
 /* Moves the calls of a group, in order, the last one being SINK, into a private function and calls it. */
 static void build_group(ir_pass_run *run, ir_op **ops, size_t count) {
   ir_op *sink = ops[count - 1];
@@ -229,24 +208,25 @@ static void build_group(ir_pass_run *run, ir_op **ops, size_t count) {
   func->item.flags = IR_ITEM_PRIVATE;
   func->item.range = sink->range;
   func->item.attrs = ir_dict_with(run->context, NULL, "primitive", ir_attr_bool(run->context, true));
-  struct symbols symbols = {.run = run};
-  for (size_t i = 0; i < input_count; i++) see_type(&symbols, list[i]->type, true);
+  ir_symbols_used used = {.context = run->context, .arena = run->scratch};
+  for (size_t i = 0; i < input_count; i++) ir_symbols_in_type(&used, list[i]->type, true);
   for (size_t i = 0; i < count; i++) {
-    for (size_t k = 0; k < ops[i]->result_count; k++) see_type(&symbols, ir_op_result(ops[i], k)->type, false);
+    for (size_t k = 0; k < ops[i]->result_count; k++) ir_symbols_in_type(&used, ir_op_result(ops[i], k)->type, false);
     for (size_t k = 0; k < ops[i]->operand_count; k++) {
       const ir_expr *closed = ir_value_closed_expr(ir_op_operand(ops[i], k));
-      if (closed) ir_expr_walk(run->context, closed, see_symbol, &symbols);
+      if (closed) ir_symbols_in_expr(&used, closed);
     }
   }
-  ir_param *params = ir_new_array(run->scratch, ir_param, input_count + symbols.needed.count);
+  size_t symbol_count;
+  const ir_expr **symbols = ir_symbols_unbound(&used, &symbol_count);
+  ir_param *params = ir_new_array(run->scratch, ir_param, input_count + symbol_count);
   for (size_t i = 0; i < input_count; i++) {
     params[i] = (ir_param){.name = ir_intern(run->context, ir_slice_of(ir_arena_printf(run->scratch, "p%zu", i))), .type = list[i]->type};
   }
   ir_builder b = ir_before(sink);
   size_t param_count = input_count;
-  for (size_t i = 0; i < symbols.needed.count; i++) {
-    const ir_expr *symbol = symbols.needed.at[i];
-    if (ir_map_has(&symbols.bound, symbol)) continue;
+  for (size_t i = 0; i < symbol_count; i++) {
+    const ir_expr *symbol = symbols[i];
     params[param_count++] = (ir_param){.name = symbol->symbol, .type = ir_type_scalar(run->context, IR_I64, 1), .symbol = symbol};
     ir_vec_reserve(run->scratch, (void **)&list, &capacity, param_count, sizeof *list);
     list[param_count - 1] = ir_build_scalar(&b, symbol, NULL, 0);
@@ -279,16 +259,22 @@ static void build_group(ir_pass_run *run, ir_op **ops, size_t count) {
   run->stats[FUSED] += count;
 }
 
+/* A call that moved past this might read what it has overwritten by then. */
+static bool writes_in_place(const ir_op *op) {
+  return !ir_op_is_pure(op) && !ir_op_is_removable(op) && !ir_has(op, IR_TERMINATOR) && !ir_has(op, IR_CHECKS);
+}
+
 static void fuse_region(ir_pass_run *run, ir_region *region) {
   struct graph g = {.run = run, .max_depth = ((const struct options *)run->options)->max_depth};
   ir_each_op(op, region) {
     for (size_t i = 0; i < op->region_count; i++) fuse_region(run, ir_op_region(op, i));
     op->id = UINT32_MAX;
+    if (writes_in_place(op)) g.stretch++;
     if (!ir_is(op, IR_CALL_TIR)) continue;
     op->id = (uint32_t)g.nodes.count;
     ir_op_pattern pattern = pattern_of(run, op);
     bool anchor = pattern == IR_PATTERN_OUT_FUSABLE || pattern == IR_PATTERN_REDUCTION;
-    const struct node node = {.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .has_anchor = anchor};
+    const struct node node = {.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .stretch = g.stretch, .has_anchor = anchor};
     *ir_push(run->scratch, &g.nodes) = node;
   }
   int count = (int)g.nodes.count;

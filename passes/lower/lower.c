@@ -2,7 +2,7 @@
 /* passes/lower/lower.c - the driver and the helpers of the rules. Needs ir/infer, ir/frame. */
 #include "passes/lower/lower.h"
 
-#include "base/vec.h"
+#include "ir/symbols.h"
 
 const ir_lower_def ir_lower_defs[IR_OP_COUNT] = {
 #define OP(ID, name, doc, ir, lower, grad, example) [IR_##ID] = {lower},
@@ -19,47 +19,20 @@ bool ir_decompose_op(ir_op *op) {
   return ir_lower_defs[op->code].decompose && ir_lower_defs[op->code].decompose(&b, op);
 }
 
-/* --- symbols that operands' types do not tell --- */
-struct symbols {
-  ir_lowering *l;
-  ir_map seen, bound;
-  ir_vec(const ir_expr *) needed;
-};
-
-static void see(void *user, const ir_expr *node) {
-  struct symbols *s = user;
-  if (node->code != IR_S_SYMBOL || ir_map_has(&s->seen, node)) return;
-  ir_map_put(s->l->arena, &s->seen, node, s);
-  *ir_push(s->l->arena, &s->needed) = node;
-}
-
-static void see_type(struct symbols *s, const ir_type *type, bool binds) {
-  if (!ir_is_tensor(type)) return;
-  for (size_t i = 0; i < type->count; i++) {
-    const ir_expr *dim = ir_type_dim(type, i);
-    if (!dim) continue;
-    if (binds && dim->code == IR_S_SYMBOL) ir_map_put(s->l->arena, &s->bound, dim, s);
-    ir_expr_walk(s->l->context, dim, see, s);
-  }
-}
-
-static void see_attr(struct symbols *s, const ir_attr *attr) {
-  if (attr && attr->kind == IR_ATTR_EXPR) ir_expr_walk(s->l->context, attr->expr, see, s);
-  for (size_t i = 0; attr && attr->kind == IR_ATTR_LIST && i < attr->count; i++) see_attr(s, attr->items[i]);
-}
-
+/* Symbols that operands' types do not tell. */
 static void find_symbols(ir_lowering *l) {
-  struct symbols s = {.l = l};
-  for (size_t i = 0; i < l->op->operand_count; i++) see_type(&s, ir_op_operand(l->op, i)->type, true);
-  for (size_t i = 0; i < l->op->result_count; i++) see_type(&s, ir_op_result(l->op, i)->type, false);
-  for (size_t i = 0; i < ir_op_row(l->op)->attr_count; i++) see_attr(&s, ir_op_slots(l->op)[i]);
-  l->symbols = ir_new_array(l->arena, const ir_expr *, s.needed.count + 1);
-  for (size_t i = 0; i < s.needed.count; i++) {
-    if (!ir_map_has(&s.bound, s.needed.at[i])) l->symbols[l->symbol_count++] = s.needed.at[i];
-  }
+  ir_symbols_used used = {.context = l->context, .arena = l->arena};
+  for (size_t i = 0; i < l->op->operand_count; i++) ir_symbols_in_type(&used, ir_op_operand(l->op, i)->type, true);
+  for (size_t i = 0; i < l->op->result_count; i++) ir_symbols_in_type(&used, ir_op_result(l->op, i)->type, false);
+  for (size_t i = 0; i < ir_op_row(l->op)->attr_count; i++) ir_symbols_in_attr(&used, ir_op_slots(l->op)[i]);
+  l->symbols = ir_symbols_unbound(&used, &l->symbol_count);
 }
 
 static bool sized(const ir_lowering *l, const ir_type *type, const char *what) {
+  if (ir_is_tensor(type) && type->count > IR_LOWER_AXES) {
+    ir_error(l->context->diags, l->op->range, "%s: not implemented: %s of %u axes, at most %d", ir_op_row(l->op)->name, what, type->count, IR_LOWER_AXES);
+    return false;
+  }
   bool known = ir_is_scalar(type) || (ir_is_tensor(type) && type->ranked && type->dtype != IR_DTYPE_UNKNOWN);
   for (size_t i = 0; known && ir_is_tensor(type) && i < type->count; i++) known = ir_type_dim(type, i) != NULL;
   if (!known) ir_error(l->context->diags, l->op->range, "%s: not implemented: %s whose extents are not known", ir_op_row(l->op)->name, what);

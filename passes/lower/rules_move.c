@@ -215,6 +215,10 @@ bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   ir_value *x = ir_op_operand(op, 0), *parts[4];
   size_t rank = x->type->count;
   if (!ir_is_tensor(x->type) || !x->type->ranked) return false;
+  if (rank > IR_LOWER_AXES) {
+    ir_error(context->diags, op->range, "nn.batch_norm: not implemented: an operand of %zu axes, at most %d", rank, IR_LOWER_AXES);
+    return false;
+  }
   size_t axis = (size_t)normal_axis(op, "axis", rank);
   for (size_t i = 0; i < 4; i++) {
     ir_value *part = ir_op_operand(op, i + 1);

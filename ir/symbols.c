@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ir/symbols.c - the symbols that types, attributes and expressions speak of. Needs ir/expr. */
+#include "ir/symbols.h"
+
+#include "base/vec.h"
+
+static void see(void *user, const ir_expr *node) {
+  ir_symbols_used *used = user;
+  if (node->code != IR_S_SYMBOL || ir_map_has(&used->seen, node)) return;
+  ir_map_put(used->arena, &used->seen, node, used);
+  *ir_push(used->arena, used) = node;
+}
+
+void ir_symbols_in_expr(ir_symbols_used *used, const ir_expr *expr) { ir_expr_walk(used->context, expr, see, used); }
+
+void ir_symbols_in_type(ir_symbols_used *used, const ir_type *type, bool binds) {
+  if (type->kind != IR_TYPE_TENSOR && type->kind != IR_TYPE_SHAPE) return;
+  for (size_t i = 0; i < type->count; i++) {
+    const ir_expr *dim = ir_type_dim(type, i);
+    if (!dim) continue;
+    if (binds && dim->code == IR_S_SYMBOL) ir_map_put(used->arena, &used->bound, dim, used);
+    ir_symbols_in_expr(used, dim);
+  }
+}
+
+void ir_symbols_in_attr(ir_symbols_used *used, const ir_attr *attr) {
+  if (!attr) return;
+  if (attr->kind == IR_ATTR_EXPR) ir_symbols_in_expr(used, attr->expr);
+  for (size_t i = 0; attr->kind == IR_ATTR_LIST && i < attr->count; i++) ir_symbols_in_attr(used, attr->items[i]);
+}
+
+const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count) {
+  const ir_expr **unbound = ir_new_array(used->arena, const ir_expr *, used->count + 1);
+  *count = 0;
+  for (size_t i = 0; i < used->count; i++) {
+    if (!ir_map_has(&used->bound, used->at[i])) unbound[(*count)++] = used->at[i];
+  }
+  return unbound;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RILL_IR_SYMBOLS_H
+#define RILL_IR_SYMBOLS_H
+
+#include "op.h"
+
+/* The symbols that something speaks of, in the order of their first appearance, and which of them the types of parameters
+ * tell by standing alone: what is left has to be passed explicitly. */
+typedef struct ir_symbols_used {
+  ir_context *context;
+  ir_arena *arena;
+  ir_map seen, bound;
+  const ir_expr **at;
+  size_t count, capacity;
+} ir_symbols_used;
+
+void ir_symbols_in_expr(ir_symbols_used *used, const ir_expr *expr);
+/* The extents of a tensor or shape type; BINDS: of a parameter. */
+void ir_symbols_in_type(ir_symbols_used *used, const ir_type *type, bool binds);
+void ir_symbols_in_attr(ir_symbols_used *used, const ir_attr *attr); /* takes NULL */
+/* The symbols that no type binds, on the arena; *count of them. */
+const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count);
+
+#endif
