@@ -15,8 +15,6 @@ static bool erase_unused(void *user, ir_op *op) {
   return true;
 }
 
-/* Memory that is only written to by stores of compute nests is left alone: fuse-tir removes what it replaces. */
-
 struct marking {
   ir_module *module;
   ir_arena *arena;

@@ -92,7 +92,6 @@ typedef struct ir_pipeline_options {
   bool print_before_all, print_after_all;
   ir_opt_strings print_before, print_after; /* names of passes */
   bool stats;           /* print statistics to standard error at the end */
-  bool remarks;         /* passes' remarks are wanted (the handler of the diagnostics sees them anyway) */
   ir_fp_options fp;
   /* Parses text for roundtrip_each; set by who links the parser. */
   ir_module *(*parse)(ir_context *context, const char *name, ir_slice text);

@@ -55,7 +55,8 @@ static bool subtract_zero(ir_rewriter *rw, ir_op *op) { return drop_operand(rw, 
 static bool multiply_one(ir_rewriter *rw, ir_op *op) { return drop_operand(rw, op, 1.0, true); }
 static bool divide_one(ir_rewriter *rw, ir_op *op) { return drop_operand(rw, op, 1.0, false); }
 
-/* Dividing by a power of two is multiplying by its inverse, where that is a normal number: every bit is the same. */
+/* Dividing by a power of two is multiplying by its inverse, where the dtype has that: both are the same real number
+ * rounded once. */
 static bool divide_by_power(ir_rewriter *rw, ir_op *op) {
   uint64_t bits;
   ir_dtype dtype;
@@ -63,9 +64,8 @@ static bool divide_by_power(ir_rewriter *rw, ir_op *op) {
   if (!is_float(op) || !ir_const_splat(c, &bits, &dtype)) return false;
   double value = ir_float_from_bits(dtype, bits);
   int exponent;
-  bool power = isfinite(value) && value != 0 && fabs(frexp(value, &exponent)) == 0.5;
-  int most = dtype == IR_F64 ? 1000 : dtype == IR_F16 ? 13 : 120;
-  if (!power || exponent > most || exponent < -most || value == 1.0) return false;
+  bool power = isfinite(value) && value != 0 && value != 1.0 && fabs(frexp(value, &exponent)) == 0.5;
+  if (!power || !isfinite(1.0 / value) || ir_float_from_bits(dtype, ir_float_to_bits(dtype, 1.0 / value)) != 1.0 / value) return false;
   ir_builder b = ir_at(op);
   ir_value *inverse;
   if (ir_value_closed_expr(c)) {
