@@ -66,7 +66,7 @@ void ir_diags_flush(ir_diags *diags) {
   diags->pending_errors = 0;
   for (; diag; diag = diag->next) diags->handler(diags->user, diags, diag);
   if (diags->dropped) {
-    const ir_diag more = {.severity = IR_REMARK,
+    const ir_diag more = {.severity = IR_NOTE,
                           .text = ir_arena_printf(&diags->arena, "%zu more errors not shown", diags->dropped)};
     diags->dropped = 0;
     diags->handler(diags->user, diags, &more);

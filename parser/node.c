@@ -3,6 +3,8 @@
  * may not grow deeper than the parts of the resolver that recurse over them can bear. */
 #include "parser/node.h"
 
+#include "grammar.h"
+
 #include "ir/literal.h"
 #include "parser/resolve.h"
 
@@ -165,4 +167,14 @@ bool ir_element_find(ir_slice word, ir_dtype *dtype, unsigned *lanes) {
   for (size_t i = word.length - digits; i < word.length; i++) *lanes = *lanes * 10 + (unsigned)(word.at[i] - '0');
   *dtype = ir_dtype_find((ir_slice){word.at, word.length - digits - 1});
   return *dtype != IR_DTYPE_UNKNOWN && *lanes > 1;
+}
+
+bool ir_is_symbol_name(ir_slice word) {
+  ir_arena arena = {0};
+  const ir_source source = {.name = "", .text = ir_arena_copy(&arena, word.at, word.length), .length = word.length, .base = 1, .first_line = 1};
+  ir_lexer lexer = ir_lexer_new(&source, 0);
+  ir_range range;
+  bool fits = ir_lex(&lexer, &range) == T_ID && range.begin == 1 && range.end == word.length + 1 && !ir_is_reserved(word);
+  ir_arena_free(&arena);
+  return fits;
 }

@@ -12,4 +12,7 @@ typedef struct ir_parse_options {
  * verified yet, but its operations have inferred types. OPTIONS may be NULL. */
 ir_module *ir_parse(ir_context *context, const ir_source *source, const ir_parse_options *options);
 
+/* WORD reads back as the name of a symbol or an axis: an identifier, no keyword, no dtype, no word with a meaning. */
+bool ir_is_symbol_name(ir_slice word);
+
 #endif

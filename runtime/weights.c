@@ -119,3 +119,14 @@ bool ir_weights_place(ir_module *module, const char *target, bool copy) {
   ir_arena_free(&scratch);
   return fine;
 }
+
+bool ir_weights_follow(ir_module *module, const char *target, bool copy) {
+  ir_arena scratch = {0};
+  bool beside = !target || same_folder(&scratch, module, target);
+  ir_arena_free(&scratch);
+  ir_each_item(item, module) {
+    const ir_resource *resource = (const ir_resource *)item;
+    if (!beside && item->kind == IR_ITEM_RESOURCE && resource->kind == IR_RESOURCE_FILE) return ir_weights_place(module, target, copy);
+  }
+  return true;
+}

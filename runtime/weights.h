@@ -18,4 +18,9 @@ void ir_weights_attach(ir_context *context);
  * a report, with the module unchanged. */
 bool ir_weights_place(ir_module *module, const char *target, bool copy);
 
+/* Before text that refers to weights in files is written to TARGET (NULL: a pipe, whose references stay as they are): in
+ * the module's own folder nothing has to be done; elsewhere the references would lead nowhere, so that is refused
+ * unless COPY, which places the weights there. */
+bool ir_weights_follow(ir_module *module, const char *target, bool copy);
+
 #endif

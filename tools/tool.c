@@ -7,7 +7,7 @@
 
 static void handle(void *user, ir_diags *diags, const ir_diag *diag) {
   const ir_tool *tool = user;
-  if (diag->severity == IR_REMARK && !tool->remarks && diag->range.begin) return;
+  if (diag->severity == IR_REMARK && !tool->remarks) return;
   ir_diag_print(stderr, diags, diag);
 }
 

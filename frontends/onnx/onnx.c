@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontends/onnx/onnx.c - a model as a module. The bytes are checked (wire.c) before protobuf-c sees them. */
 #include "frontends/onnx/importer.h"
+#include "parser/parser.h"
 
 static const ir_onnx_row rows[] = {
 #define ONNX(text, from, to, handler, ...) {text, from, to, handler, __VA_ARGS__},
@@ -66,17 +67,6 @@ static bool find_opset(ir_onnx_importer *im, const Onnx__ModelProto *model) {
 }
 
 /* --- symbols and parameters --- */
-/* Words that the text keeps for itself. */
-static bool is_reserved(const char *word) {
-  static const char *const words[] = {"rill", "module", "with", "private", "impure", "extern", "func", "prim_func", "reducer", "device", "resource", "where",
-                                      "out", "inout", "yield", "stack", "while", "return", "if", "else", "loop", "dataflow", "compute", "for", "loc", "fn",
-                                      "inf", "nan", "true", "false", "none", "any", "shape", "tuple"};
-  for (size_t i = 0; i < ir_count_of(words); i++) {
-    if (!strcmp(words[i], word)) return true;
-  }
-  return false;
-}
-
 static const ir_expr *symbol_for(ir_onnx_importer *im, const char *name) {
   const ir_string *key = ir_intern(im->context, ir_slice_of(name));
   const ir_expr *known = ir_map_get(&im->symbols, key);
@@ -89,7 +79,7 @@ static const ir_expr *symbol_for(ir_onnx_importer *im, const char *name) {
     text[i] = plain ? c : '_';
   }
   const ir_string *identifier = ir_intern(im->context, (ir_slice){text, length});
-  bool taken = !length || is_reserved(identifier->text) || ir_dtype_find(ir_string_slice(identifier)) != IR_DTYPE_UNKNOWN;
+  bool taken = !ir_is_symbol_name(ir_string_slice(identifier));
   for (unsigned i = 0; taken || ir_map_has(&im->identifiers, identifier); i++, taken = false) {
     int full = snprintf(text + length, 32, "_%u", i);
     identifier = ir_intern(im->context, (ir_slice){text, length + (size_t)full});
@@ -253,8 +243,7 @@ static bool import(ir_onnx_importer *im) {
   return fine;
 }
 
-ir_module *ir_onnx_import(ir_context *context, const char *path, const ir_onnx_options *options) {
-  (void)options;
+ir_module *ir_onnx_import(ir_context *context, const char *path) {
   ir_onnx_importer im = {.context = context, .diags = context->diags, .path = path, .module = ir_module_new(context)};
   im.func = ir_func_new(im.module, IR_ITEM_FUNC, ir_intern(context, ir_lit("main")));
   ir_module_add(im.module, &im.func->item, NULL);

@@ -4,17 +4,12 @@
 
 #include "../../ir/module.h"
 
-typedef struct ir_onnx_options {
-  size_t most_nodes; /* nodes that shape arithmetic and constants may unfold to; 0: no limit */
-} ir_onnx_options;
-
 /* Imports the model at PATH ("-": standard input) as a module with one func @main: inputs that are no initializers
  * become parameters with symbolic extents kept, initializers become constants (up to 1 KB) and resources, whose bytes
  * stay slices of the mapped file. Symbols get the model's names made into identifiers; the function attribute `symbols`
  * has the old ones. Reports and returns NULL: malformed bytes, data outside the model's folder, unsupported operators
- * (all of them at once, with counts and node names), attributes that are left over, types that contradict. OPTIONS
- * may be NULL. */
-ir_module *ir_onnx_import(ir_context *context, const char *path, const ir_onnx_options *options);
+ * (all of them at once, with counts and node names), attributes that are left over, types that contradict. */
+ir_module *ir_onnx_import(ir_context *context, const char *path);
 
 enum { IR_ONNX_TENSOR_RANK = 32 };
 /* Reads a file that is one TensorProto, as ONNX's test data has them (input_0.pb). DIMS has room for IR_ONNX_TENSOR_RANK

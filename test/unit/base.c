@@ -256,7 +256,7 @@ static void test_diag_collecting(void) {
   ir_warning(diags, (ir_range){0, 0}, "one");
   CHECK(ir_diags_errors(diags) == 30 && !counts[IR_ERROR]);
   ir_diags_flush(diags);
-  CHECK(counts[IR_ERROR] == 20 && counts[IR_WARNING] == 1 && counts[IR_REMARK] == 1);
+  CHECK(counts[IR_ERROR] == 20 && counts[IR_WARNING] == 1 && counts[IR_NOTE] == 1);
   ir_diags_flush(diags);
   CHECK(counts[IR_ERROR] == 20);
   ir_error(diags, (ir_range){0, 0}, "dropped");

@@ -337,7 +337,16 @@ static void test_unnamed_axes(void) {
   end();
 }
 
+/* What may name a symbol: importers ask before they make names up. */
+static void test_symbol_names(void) {
+  static const char *const good[] = {"n", "batch_size", "p2o_DynamicDimension_0", "a.b", "f33", "truex"};
+  static const char *const bad[] = {"", "1n", "n-1", "n m", "for", "module", "prim_func", "f32", "f32x8", "i4", "true", "inf", "any", "n "};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) CHECK(ir_is_symbol_name(ir_slice_of(good[i])));
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(!ir_is_symbol_name(ir_slice_of(bad[i])));
+}
+
 int main(void) {
+  test_symbol_names();
   each_sample(test_prints_as_it_stands);
   each_sample(test_damage);
   test_limits();

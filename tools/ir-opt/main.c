@@ -2,15 +2,15 @@
 /* ir-opt - reads a module, runs passes in the order of the flags, prints the module. */
 #include "tools/ir-opt/split.h"
 
-#include "base/vec.h"
 #include "ir/print.h"
 #include "ir/op_doc.h"
+#include "runtime/weights.h"
 
 struct options {
   const char *output, *pipeline, *list_ops, *list_passes;
   bool split, verify_diagnostics, no_print, print_locs, strip_locs, allow_elided;
   uint64_t elide_above, max_errors;
-  bool remarks;
+  bool remarks, copy_resources;
   ir_pipeline_options run;
 };
 
@@ -34,6 +34,7 @@ static const ir_opt rows[] = {
     ROW(FLAG, print_locs, "print-locs", "off", "print where each operation came from"),
     ROW(FLAG, strip_locs, "strip-locs", "off", "print no locations, written ones neither"),
     ROW(FLAG, allow_elided, "allow-elided", "off", "take resources whose bytes are elided"),
+    ROW(FLAG, copy_resources, "copy-resources", "off", "copy weights to the output where that is in another folder"),
     ROW(UINT, elide_above, "elide-above", "0", "print resources of more bytes as elided; 0: never", .value = "BYTES"),
     ROW(UINT, max_errors, "max-errors", "20", "errors to show; 0: all"),
     ROW(STRING, list_ops, "list-ops", NULL, "list the operators and end; =md: docs/spec/operators.md", .value = "FORM", .bare = "text"),
@@ -45,7 +46,7 @@ struct job {
   ir_tool tool;
   struct options options;
   ir_pipeline pipeline;
-  ir_vec(ir_slice) flags; /* name and option text of each pass flag */
+  const char *target; /* the file that the text goes to; NULL for a pipe */
 };
 
 static ir_flag_result pass_flag(void *user, const ir_opt_site *site, ir_slice name, ir_slice value) {
@@ -78,6 +79,7 @@ static bool process(void *user, const ir_source *source, const char *path, ir_te
   const ir_print_options print = {.locs = job->options.print_locs,
                                   .strip_locs = job->options.strip_locs,
                                   .elide_above = job->options.elide_above};
+  fine = fine && ir_weights_follow(module, job->target, job->options.copy_resources);
   if (fine && !job->options.no_print) ir_print_module(out, module, &print);
   ir_module_free(module);
   return fine;
@@ -101,14 +103,19 @@ static int list(struct job *job) {
 }
 
 static bool run(struct job *job, const char *path) {
+  const struct options *options = &job->options;
   const ir_source *source = ir_source_open(job->tool.diags, path);
+  ir_output *output = NULL;
+  if (source && !options->verify_diagnostics && !(output = ir_output_open(job->tool.diags, options->output))) return false;
   if (!source) return false;
+  job->target = output ? ir_output_target(output) : NULL;
   ir_text text = {0};
-  bool fine = ir_split_run(&job->tool, source, path, job->options.split, job->options.verify_diagnostics, process, job, &text);
-  if (fine && !job->options.verify_diagnostics) {
-    ir_output *output = ir_output_open(job->tool.diags, job->options.output);
-    if (output) ir_output_bytes(output, text.at, text.length);
-    fine = output && ir_output_commit(output);
+  bool fine = ir_split_run(&job->tool, source, path, options->split, options->verify_diagnostics, process, job, &text);
+  if (output && fine) {
+    ir_output_bytes(output, text.at, text.length);
+    fine = ir_output_commit(output);
+  } else if (output) {
+    ir_output_discard(output);
   }
   ir_text_free(&text);
   return fine;

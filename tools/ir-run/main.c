@@ -93,7 +93,7 @@ static bool lower(struct job *job, ir_module *module) {
   return ir_pipeline_run(module, &pipeline, &job->options.run);
 }
 
-static bool measure(struct job *job, ir_executor *executor, const ir_func *entry, size_t count, ir_tensor **inputs, ir_tensor **results) {
+static bool measure(struct job *job, ir_executor *executor, const ir_func *entry, size_t count, ir_tensor **inputs) {
   size_t rounds = job->options.bench;
   double *times = ir_new_array(&job->tool.arena, double, rounds ? rounds : 1);
   for (size_t i = 0; i < rounds; i++) {
@@ -103,7 +103,6 @@ static bool measure(struct job *job, ir_executor *executor, const ir_func *entry
     times[i] = now() - start;
     for (size_t k = 0; k < entry->result_count; k++) ir_tensor_release(again[k]);
   }
-  (void)results;
   if (!rounds) return true;
   qsort(times, rounds, sizeof *times, by_value);
   printf("bench: median %.6g s, least %.6g s, most %.6g s of %zu runs\n", times[rounds / 2], times[0], times[rounds - 1], rounds);
@@ -141,7 +140,7 @@ static bool run_module(struct job *job, ir_module *module) {
   start = now();
   bool fine = executor->run(executor, entry, count, inputs, entry->result_count, results);
   job->run_seconds = now() - start;
-  fine = fine && measure(job, executor, entry, count, inputs, results) && report(job, entry, results);
+  fine = fine && measure(job, executor, entry, count, inputs) && report(job, entry, results);
   for (size_t i = 0; i < entry->result_count; i++) ir_tensor_release(results[i]);
   for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);
   executor->free(executor);
@@ -152,7 +151,7 @@ static bool run_module(struct job *job, ir_module *module) {
 static ir_module *load(struct job *job, const char *path) {
   size_t length = strlen(path);
   if (length > 5 && !strcmp(path + length - 5, ".onnx")) {
-    ir_module *module = ir_onnx_import(job->tool.context, path, NULL);
+    ir_module *module = ir_onnx_import(job->tool.context, path);
     if (!module || ir_verify_module(module)) return module;
     ir_module_free(module);
     return NULL;

@@ -9,7 +9,7 @@
 #include "tools/tool.h"
 
 struct options {
-  bool from_onnx, to_llvm, lower, copy_resources, remarks;
+  bool from_onnx, to_llvm, lower, remarks;
   const char *output, *triple, *cpu;
   ir_pipeline_options run;
 };
@@ -24,7 +24,6 @@ static const ir_opt rows[] = {
     ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default x86-64-v3); native: this one"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
-    ROW(FLAG, copy_resources, "copy-resources", "off", "copy weights that are in another folder than the output"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
     OPT_END,
 };
@@ -43,7 +42,7 @@ static bool write_text(struct job *job, const ir_text *text) {
 
 /* The text is written last: where it appears, its weights are there. */
 static bool import(struct job *job, const char *path) {
-  ir_module *module = ir_onnx_import(job->tool.context, path, NULL);
+  ir_module *module = ir_onnx_import(job->tool.context, path);
   if (!module) return false;
   bool fine = ir_verify_module(module);
   ir_output *output = fine ? ir_output_open(job->tool.diags, job->options.output) : NULL;
