@@ -4,6 +4,7 @@
 # forms are not implemented is counted as skipped: ir-run says so by name. Everything else has to fit.
 import glob
 import os
+import re
 import subprocess
 import sys
 
@@ -13,7 +14,10 @@ DATA = "/usr/share/libonnx-testdata/data"
 FOLDERS = ("node", "pytorch-converted", "pytorch-operator", "simple")
 # The data of these holds bf16 as u16, whose bits ir-run does not take for another type.
 AS_U16 = "BFLOAT16"
-NOT_THERE = ("not implemented", "unsupported operators", "is not supported", "cannot ")
+NOT_THERE = re.compile(r"error: (\S+: )*not implemented: |error: unsupported operators at opset|: not implemented: ")
+
+# Runs that fit today, both executors together: coverage does not shrink unnoticed.
+LEAST = 816
 
 
 def run(case, target):
@@ -27,7 +31,7 @@ def run(case, target):
                           capture_output=True, text=True, errors="replace", timeout=120)
     if done.returncode == 0:
         return True
-    if done.returncode == 1 and any(words in done.stderr for words in NOT_THERE):
+    if done.returncode == 1 and NOT_THERE.search(done.stderr):
         return None
     return f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}"
 
@@ -50,6 +54,9 @@ def main():
                 else:
                     failed += 1
                     print(f"{case} on {target}: {result}")
+    if not words and passed < LEAST:
+        failed += 1
+        print(f"{passed} runs fit, at least {LEAST} did before")
     print(f"onnx_cases: {passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 
