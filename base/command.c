@@ -57,7 +57,8 @@ static bool set(reader *r, const ir_opt *row, ir_slice value) {
     }
     value = ir_slice_of(*r->at++);
   }
-  return ir_opt_set(r->site, row, r->into, value);
+  if (!ir_opt_set(r->site, row, r->into, value)) return false;
+  return !row->in_order || r->command->flag(r->command->user, r->site, ir_slice_of(row->name), value) == IR_FLAG_TAKEN;
 }
 
 /* TEXT is what follows the two dashes. */

@@ -17,7 +17,7 @@ typedef struct ir_command {
   const char *doc;   /* what the tool does, in a line or two */
   const ir_opt *options;
   size_t least, most; /* number of arguments */
-  /* Flags that are in no table, in the order given: a pass of ir-opt. NAME is what stands before the first '=' or '{',
+  /* Flags that are in no table, and rows with `in_order`, in the order given: a pass of ir-opt. NAME is what stands before the first '=' or '{',
    * VALUE what follows ('{' included, '=' not), with at NULL where nothing does. FAILED has reported its error. */
   ir_flag_result (*flag)(void *user, const ir_opt_site *site, ir_slice name, ir_slice value);
   /* Offers the names that FLAG knows, for "did you mean". */

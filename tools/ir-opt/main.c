@@ -17,7 +17,7 @@ struct options {
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
     ROW(STRING, output, "output", "-", "where the text goes", .letter = 'o', .value = "FILE"),
-    ROW(STRING, pipeline, "pipeline", NULL, "passes and presets: 'canonicalize,fuse-ops{max-depth=8},default{target=llvm}'", .value = "PASSES"),
+    ROW(STRING, pipeline, "pipeline", NULL, "passes and presets: 'canonicalize,fuse-ops{max-depth=8},default{target=llvm}'", .value = "PASSES", .in_order = true),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
     ROW(FLAG, run.verify_each, "verify-each", "on", "verify the module after each pass"),
@@ -49,8 +49,15 @@ struct job {
   const char *target; /* the file that the text goes to; NULL for a pipe */
 };
 
+static ir_flag_result add_pipeline(struct job *job, ir_slice text) {
+  const ir_source *source = ir_source_add(job->tool.diags, "--pipeline", text.at, text.length, 1);
+  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .source = source, .where = "ir-opt"};
+  return source && ir_pipeline_parse(&site, &job->pipeline, text) ? IR_FLAG_TAKEN : IR_FLAG_FAILED;
+}
+
 static ir_flag_result pass_flag(void *user, const ir_opt_site *site, ir_slice name, ir_slice value) {
   struct job *job = user;
+  if (ir_slice_is(name, "pipeline")) return add_pipeline(job, value);
   ir_nearest nearest = {.wanted = name};
   ir_pass_offer(&nearest);
   bool known = nearest.best.at && ir_slice_equal(nearest.best, name);
@@ -140,12 +147,6 @@ int main(int argc, char **argv) {
   job.options.run.parse = ir_tool_reparse;
   ir_diags_set_limit(job.tool.diags, job.options.max_errors);
   if (job.options.list_ops || job.options.list_passes) return ir_tool_end(&job.tool, list(&job));
-  if (job.options.pipeline) {
-    ir_slice text = ir_slice_of(job.options.pipeline);
-    const ir_source *source = ir_source_add(job.tool.diags, "--pipeline", text.at, text.length, 1);
-    const ir_opt_site site = {.diags = job.tool.diags, .arena = &job.tool.arena, .source = source, .where = "ir-opt"};
-    if (!source || !ir_pipeline_parse(&site, &job.pipeline, text)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
-  }
   bool fine = run(&job, args.count ? args.at[0] : "-");
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
 }
