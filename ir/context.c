@@ -8,6 +8,7 @@ ir_context *ir_context_new(ir_diags *diags) {
   ir_context *context = ir_heap_alloc(sizeof *context);
   *context = (ir_context){.diags = diags};
   context->any_type = ir_type_get(context, &(ir_type_key){.kind = IR_TYPE_ANY, .dtype = IR_DTYPE_UNKNOWN});
+  context->storage_type = ir_type_get(context, &(ir_type_key){.kind = IR_TYPE_STORAGE, .dtype = IR_DTYPE_UNKNOWN});
   context->unit_type = ir_type_tuple(context, 0, NULL);
   return context;
 }

@@ -24,7 +24,7 @@ struct ir_context {
   ir_diags *diags; /* not owned */
   ir_arena arena;
   ir_interner strings, types, attrs, exprs;
-  const ir_type *any_type, *unit_type; /* any and tuple[] */
+  const ir_type *any_type, *unit_type, *storage_type; /* any, tuple[] and storage */
   const ir_attr ***default_attrs;      /* by opcode, made on first use (ir/op_def.c) */
   ir_map op_names;                     /* interned name -> opcode + 1 (ir/op_def.c) */
   ir_map scalar_names;                 /* interned name -> scalar code + 1 (ir/expr.c) */

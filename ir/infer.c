@@ -100,6 +100,7 @@ static const struct {
     [IR_SHAPE_VALUE] = {"a shape"},
     [IR_TUPLE_VALUE] = {"a tuple"},
     [IR_FUNC_VALUE] = {"a function"},
+    [IR_STORAGE_VALUE] = {"storage"},
     [IR_SCALAR_VALUE] = {"a scalar"},
     [IR_BUFFER] = {"a buffer"},
 };
@@ -124,6 +125,7 @@ static bool satisfies(ir_constraint constraint, const ir_type *type) {
   case IR_SHAPE_VALUE: return type->kind == IR_TYPE_SHAPE;
   case IR_TUPLE_VALUE: return type->kind == IR_TYPE_TUPLE;
   case IR_FUNC_VALUE: return type->kind == IR_TYPE_FUNC;
+  case IR_STORAGE_VALUE: return type->kind == IR_TYPE_STORAGE;
   case IR_SCALAR_VALUE: return ir_is_scalar(type) && one_lane;
   case IR_BUFFER: return ir_is_tensor(type);
   }

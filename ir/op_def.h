@@ -31,6 +31,7 @@ typedef enum ir_constraint {
   IR_SHAPE_VALUE,
   IR_TUPLE_VALUE,
   IR_FUNC_VALUE,
+  IR_STORAGE_VALUE,
   IR_SCALAR_VALUE, /* a scalar of any dtype */
   IR_BUFFER,       /* in a prim_func: a tensor that is memory */
 } ir_constraint;

@@ -28,6 +28,7 @@ static const char *const constraints[] = {
     [IR_SHAPE_VALUE] = "shape",
     [IR_TUPLE_VALUE] = "tuple",
     [IR_FUNC_VALUE] = "function",
+    [IR_STORAGE_VALUE] = "storage",
     [IR_SCALAR_VALUE] = "scalar",
     [IR_BUFFER] = "buffer",
 };

@@ -334,6 +334,7 @@ void ir_printer_type(ir_printer *p, const ir_type *type) {
   const ir_type *const *items = (const ir_type *const *)(const void *)type->items;
   switch (type->kind) {
   case IR_TYPE_ANY: ir_text_put(p->out, "any"); return;
+  case IR_TYPE_STORAGE: ir_text_put(p->out, "storage"); return;
   case IR_TYPE_SCALAR: element_type(p, ir_type_dtype(type), type->lanes); return;
   case IR_TYPE_TENSOR:
     element_type(p, ir_type_dtype(type), type->lanes);

@@ -12,6 +12,7 @@ typedef enum ir_type_kind {
   IR_TYPE_SHAPE,  /* shape[n, 4], shape[*] */
   IR_TYPE_TUPLE,  /* tuple[A, B] */
   IR_TYPE_FUNC,   /* fn(A) -> B, impure fn(A) -> (B, C), fn */
+  IR_TYPE_STORAGE, /* storage: bytes that tensors are placed in */
 } ir_type_kind;
 
 /* Interned: equal structure, equal pointer. Extents are expressions over constants and symbols only, of type i64;

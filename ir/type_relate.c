@@ -67,6 +67,7 @@ ir_type_relation ir_type_relate(ir_context *context, const ir_facts *facts, cons
   if (written->kind != inferred->kind) return IR_TYPES_CONTRADICT;
   switch (written->kind) {
   case IR_TYPE_ANY:
+  case IR_TYPE_STORAGE:
   case IR_TYPE_SCALAR: break; /* interned: another scalar type contradicts */
   case IR_TYPE_TENSOR: return relate_tensors(context, facts, written, inferred);
   case IR_TYPE_SHAPE: return relate_dims(context, facts, written, inferred);
@@ -138,6 +139,7 @@ const ir_type *ir_type_join(ir_context *context, const ir_facts *facts, const ir
   if (a->kind != b->kind) return context->any_type;
   switch (a->kind) {
   case IR_TYPE_ANY:
+  case IR_TYPE_STORAGE:
   case IR_TYPE_SCALAR: break;
   case IR_TYPE_TENSOR:
   case IR_TYPE_SHAPE: return join_shaped(context, facts, a, b);

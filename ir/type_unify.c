@@ -88,12 +88,13 @@ static bool unify(struct unify *u, const ir_type *param, const ir_type *argument
     return argument->lanes == 1 ? unify_tensors(u, param, as_tensor) : conflict(u, "a vector, expected a tensor");
   }
   if (param->kind != argument->kind) {
-    static const char *const kinds[] = {"anything", "a scalar", "a tensor", "a shape", "a tuple", "a function"};
+    static const char *const kinds[] = {"anything", "a scalar", "a tensor", "a shape", "a tuple", "a function", "storage"};
     if (!u->why) return false;
     return conflict(u, ir_arena_printf(u->binding->arena, "%s, expected %s", kinds[argument->kind], kinds[param->kind]));
   }
   switch (param->kind) {
-  case IR_TYPE_ANY: return true;
+  case IR_TYPE_ANY:
+  case IR_TYPE_STORAGE: return true;
   case IR_TYPE_SCALAR: return param == argument || conflict(u, "a scalar of another dtype");
   case IR_TYPE_TENSOR: return unify_tensors(u, param, argument);
   case IR_TYPE_SHAPE: return unify_dims(u, param, argument);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of the verifier: ir/verify.c (items), ir/verify_scope.c (names and symbols), ir/verify_op.c (operations),
- * ir/verify_flow.c (effects, terminators), ir/verify_prim.c (tensor programs), ir/verify_expr.c (expressions, types). */
+ * ir/verify_flow.c (effects, terminators), ir/verify_prim.c (tensor programs), ir/verify_expr.c (expressions, types),
+ * ir/verify_host.c (planned memory). */
 #ifndef RILL_IR_VERIFIER_H
 #define RILL_IR_VERIFIER_H
 
@@ -25,6 +26,7 @@ typedef struct ir_verifier {
   ir_vec(ir_visible) visible;
   ir_map value_at, name_at, bare_at; /* value or name -> its place in `visible`, plus 1; true only where it stands there */
   bool impure;            /* the function or closure around may have effects */
+  bool plans;             /* the function has planned memory */
   bool infers;            /* the signature is sound, so that types can be inferred */
 } ir_verifier;
 
@@ -67,6 +69,8 @@ void ir_verify_closure(ir_verifier *v, const ir_op *op);
 void ir_verify_inplace(ir_verifier *v, const ir_op *op);
 /* The rules of tensor programs for one operation. */
 void ir_verify_prim_op(ir_verifier *v, const ir_op *op);
+/* The memory of a graph function: what shares bytes, what is given back. */
+void ir_verify_host(ir_verifier *v, ir_func *func);
 /* What a prim_func promises of its parameters. */
 void ir_verify_outputs(ir_verifier *v, const ir_func *func);
 

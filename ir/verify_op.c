@@ -178,6 +178,7 @@ static bool visit(ir_verifier *v, ir_region *region, ir_op *op) {
   if (op->region != region || (op->next && op->next->prev != op) || op->flags & IR_OP_ERASED) {
     return ir_verify_fail_op(v, op, "the list of operations is broken");
   }
+  v->plans |= ir_is(op, IR_HOST_TENSOR) || ir_is(op, IR_HOST_RESULT) || ir_is(op, IR_HOST_FREE);
   bool sound = check_operands(v, op);
   sound &= has_sound_results(v, op);
   check_place(v, op);

@@ -145,7 +145,7 @@ ir_signature *ir_signature_new(ir_parser *p, ir_nodes params, ir_node *results, 
 }
 
 bool ir_is_reserved(ir_slice word) {
-  static const char *const words[] = {"true", "false", "none", "inf", "nan", "any"};
+  static const char *const words[] = {"true", "false", "none", "inf", "nan", "any", "storage"};
   for (size_t i = 0; i < ir_count_of(words); i++) {
     if (ir_slice_is(word, words[i])) return true;
   }

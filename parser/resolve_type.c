@@ -35,7 +35,7 @@ static void unknown_type(ir_parser *p, ir_range range) {
   if (!ir_suggests(p)) return;
   ir_nearest nearest = {.wanted = word};
   for (int d = 0; d < IR_DTYPE_COUNT; d++) ir_nearest_offer(&nearest, ir_slice_of(ir_dtypes[d].name));
-  static const char *const words[] = {"any", "shape", "tuple", "fn"};
+  static const char *const words[] = {"any", "shape", "tuple", "fn", "storage"};
   for (size_t i = 0; i < ir_count_of(words); i++) ir_nearest_offer(&nearest, ir_slice_of(words[i]));
   ir_suggest(p, diag, range, &nearest);
 }
@@ -139,6 +139,7 @@ static const ir_type *resolve(ir_parser *p, const ir_node *node) {
   switch ((ir_node_kind)node->kind) {
   case N_ID:
     if (is_word(p, node, "any")) return p->context->any_type;
+    if (is_word(p, node, "storage")) return p->context->storage_type;
     if (ir_element_find(ir_node_name(p, node), &dtype, &lanes)) return ir_type_scalar(p->context, dtype, lanes);
     unknown_type(p, node->range);
     return NULL;

@@ -99,6 +99,15 @@ ir_tensor *ir_tensor_view(ir_tensor *tensor, size_t rank, const int64_t *dims) {
   return make(tensor->storage, tensor->data, (ir_dtype)tensor->dtype, rank, dims, tensor->count, (int64_t)tensor->size);
 }
 
+ir_tensor *ir_tensor_slice(ir_tensor *tensor, int64_t offset, ir_dtype dtype, size_t rank, const int64_t *dims) {
+  int64_t count, bytes;
+  if (!ir_tensor_extent(dtype, rank, dims, &count, &bytes)) return NULL;
+  int64_t size = (int64_t)tensor->size;
+  if (offset < 0 || offset > size || bytes > size - offset) return NULL;
+  tensor->storage->refs++;
+  return make(tensor->storage, tensor->data + offset, dtype, rank, dims, count, bytes);
+}
+
 ir_tensor *ir_tensor_copy(ir_meter *meter, const ir_tensor *tensor) {
   ir_tensor *copy = ir_tensor_new(meter, (ir_dtype)tensor->dtype, tensor->rank, tensor->dims);
   if (copy && tensor->size) memcpy(copy->data, tensor->data, tensor->size);

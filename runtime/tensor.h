@@ -42,6 +42,8 @@ ir_tensor *ir_tensor_wrap(ir_dtype dtype, size_t rank, const int64_t *dims, cons
                           void (*release)(void *user), void *user);
 /* A tensor of the same elements with other extents (of the same product), sharing memory. */
 ir_tensor *ir_tensor_view(ir_tensor *tensor, size_t rank, const int64_t *dims);
+/* A tensor at byte OFFSET of TENSOR's memory, sharing it; NULL where it does not fit in. */
+ir_tensor *ir_tensor_slice(ir_tensor *tensor, int64_t offset, ir_dtype dtype, size_t rank, const int64_t *dims);
 /* A tensor of its own with the same elements; NULL where METER refuses. */
 ir_tensor *ir_tensor_copy(ir_meter *meter, const ir_tensor *tensor);
 /* Nobody else holds the tensor or looks at its memory, and the memory may be written to. */

@@ -74,6 +74,9 @@ bool ir_step_if(ir_activation *a, const ir_step *step);
 bool ir_step_loop(ir_activation *a, const ir_step *step);
 bool ir_step_dataflow(ir_activation *a, const ir_step *step);
 
+/* graph_host.c */
+bool ir_step_host(ir_activation *a, const ir_step *step);
+
 /* graph_step.c */
 bool ir_run_step(ir_activation *a, const ir_step *step);
 bool ir_step_fail(ir_activation *a, const ir_step *step, const char *format, ...) __attribute__((format(printf, 3, 4)));

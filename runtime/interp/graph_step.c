@@ -95,22 +95,6 @@ static bool step_const(ir_activation *a, const ir_step *step) {
   return true;
 }
 
-static bool step_alloc(ir_activation *a, const ir_step *step) {
-  const ir_type *type = ir_op_result(step->op, 0)->type;
-  enum { SOME = 64 };
-  int64_t dims[SOME];
-  if (type->count > SOME) return ir_step_fail(a, step, "alloc: too many axes");
-  for (size_t i = 0; i < type->count; i++) {
-    const ir_expr *dim = ir_type_dim(type, i);
-    if (!dim || !ir_symbols_evaluate(&a->symbols, dim, &dims[i])) return ir_step_fail(a, step, "alloc: the extent of axis %zu is not known", i);
-  }
-  ir_tensor *tensor = ir_tensor_new(a->interp->meter, ir_type_dtype(type), type->count, dims);
-  if (!tensor) return ir_step_fail(a, step, "alloc: no memory");
-  memset(tensor->data, type->dtype == IR_BOOL ? 1 : 0xff, tensor->size);
-  ir_step_result(a, step, 0, ir_object_tensor(tensor));
-  return true;
-}
-
 /* --- tuples and shapes --- */
 static bool step_tuple(ir_activation *a, const ir_step *step) {
   size_t count = step->op->operand_count;
@@ -241,7 +225,13 @@ bool ir_run_step(ir_activation *a, const ir_step *step) {
   case IR_SHAPE_OF: return step_shape_of(a, step);
   case IR_SHAPE_TO_TENSOR: return step_shape_to_tensor(a, step);
   case IR_TENSOR_TO_SHAPE: return step_tensor_to_shape(a, step);
-  case IR_ALLOC: return step_alloc(a, step);
+  case IR_ALLOC:
+  case IR_HOST_ALLOC:
+  case IR_HOST_TENSOR:
+  case IR_HOST_RESULT:
+  case IR_HOST_VIEW:
+  case IR_HOST_COPY:
+  case IR_HOST_FREE: return ir_step_host(a, step);
   default: return step_operator(a, step);
   }
 }

@@ -120,6 +120,7 @@ static bool check_kind(const ir_type *type, const ir_object *object) {
   case IR_TYPE_SHAPE: return object->kind == IR_OBJECT_SHAPE;
   case IR_TYPE_TUPLE: return object->kind == IR_OBJECT_TUPLE;
   case IR_TYPE_FUNC: return object->kind == IR_OBJECT_FUNCTION;
+  case IR_TYPE_STORAGE: return object->kind == IR_OBJECT_TENSOR;
   }
   return false;
 }

@@ -159,6 +159,11 @@ static void settle(host *h, ir_range range, result *r, LLVMValueRef outputs, siz
   write_result(h, range, r->value, memory);
   LLVMBuildBr(B, join);
   emit_at(&h->f, copy);
+  if (ir_is_tensor(r->value->type)) {
+    LLVMBasicBlockRef move = emit_block(&h->f, "move");
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntEQ, given, r->value->data, ""), join, move);
+    emit_at(&h->f, move);
+  }
   write_result(h, range, r->value, given);
   LLVMBuildBr(B, join);
   emit_at(&h->f, join);
@@ -223,7 +228,6 @@ static void emit_alloc(host *h, ir_op *op) {
   host_value *value = host_new(h, op->range, ir_op_result(op, 0)->type);
   if (!value || !host_extents(h, op->range, "memory", value)) return;
   host_allocate(h, op->range, value);
-  host_plan_end(h, op, ir_op_result(op, 0), value->owners.at[0]);
   host_set(h, ir_op_result(op, 0), value);
 }
 
@@ -258,6 +262,7 @@ static void emit_view(host *h, ir_op *op) {
   if (!from || !value) return;
   value->data = host_pointer(h, ir_op_operand(op, 0));
   value->owners = from->owners;
+  value->placed = from->placed;
   if (!host_extents(h, op->range, ir_op_row(op)->name, value)) return;
   if (!same_size(h, from->type, value->type)) compare_size(h, op, from, value);
   host_set(h, ir_op_result(op, 0), value);
@@ -360,6 +365,11 @@ static void emit_statement(host *h, ir_op *op) {
   case IR_TUPLE: emit_tuple(h, op); return;
   case IR_TUPLE_GET: emit_tuple_get(h, op); return;
   case IR_ALLOC: emit_alloc(h, op); return;
+  case IR_HOST_ALLOC: host_alloc(h, op); return;
+  case IR_HOST_TENSOR: host_tensor(h, op); return;
+  case IR_HOST_RESULT: host_result(h, op); return;
+  case IR_HOST_COPY: host_copy_op(h, op); return;
+  case IR_HOST_FREE: host_free(h, op); return;
   case IR_CALL: host_call(h, op); return;
   case IR_CALL_TIR: host_call_tir(h, op); return;
   case IR_IF: host_if(h, op); return;
@@ -391,7 +401,6 @@ void host_region(host *h, ir_region *region) {
     emit_statement(h, op);
     ir_arena_reset(&h->f.scratch, mark);
     if (h->f.failed) break;
-    if (!ir_is(op, IR_YIELD) && !ir_is(op, IR_RETURN)) host_end_lives(h, op);
   }
   h->region = around;
 }

@@ -23,10 +23,11 @@ typedef struct host_value host_value;
 struct host_value {
   const ir_type *type;
   LLVMValueRef data;   /* TENSOR: the pointer; SCALAR: the value */
-  size_t count;        /* TENSOR: rank; SHAPE: extents; TUPLE: fields */
-  LLVMValueRef *dims;  /* TENSOR, SHAPE */
+  size_t count;        /* TENSOR: rank; SHAPE: extents; TUPLE: fields; STORAGE: 1 */
+  LLVMValueRef *dims;  /* TENSOR, SHAPE; STORAGE: its bytes */
   host_value **fields; /* TUPLE */
   host_owners owners;
+  bool placed; /* in planned storage, which may be written to though no owner is known */
 };
 
 /* bcast(a, b) of a type, which is checked once its symbols have values. */
@@ -43,7 +44,6 @@ typedef struct host {
   ir_map values;           /* ir_value -> host_value */
   ir_vec(const ir_expr *) bound;   /* symbols in the order in which they got values */
   ir_vec(host_bcast) bcasts;
-  ir_map endings;                  /* ir_op -> owners that are released behind it (host_life.c) */
   ir_map sized;                    /* types without `?` of tensors that are known to exist: their extents have been checked */
 } host;
 
@@ -77,11 +77,12 @@ void host_copy(host *h, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes);
 LLVMValueRef host_load(host *h, LLVMValueRef pointer, ir_dtype dtype);
 void host_store(host *h, LLVMValueRef value, LLVMValueRef pointer, ir_dtype dtype);
 
-/* --- lives (host_life.c) --- */
-/* VALUE, a result of OP that is at hand, owns memory by OWNER: plans its release after its last use, where that is sure. */
-void host_plan_end(host *h, ir_op *op, ir_value *value, host_owner *owner);
-/* After OP has been emitted. */
-void host_end_lives(host *h, const ir_op *op);
+/* --- planned memory (host_storage.c) --- */
+void host_alloc(host *h, ir_op *op);
+void host_tensor(host *h, ir_op *op);
+void host_result(host *h, ir_op *op);
+void host_copy_op(host *h, ir_op *op);
+void host_free(host *h, ir_op *op);
 
 /* --- descriptors (host.c) --- */
 /* The address of member WHICH (0: data, 1: dims) of descriptor INDEX. */

@@ -127,7 +127,7 @@ static void launch(host *h, kernel_call *call) {
 
 /* What nobody here owns (parameters, constants) is not written to: the name stands for a copy from now on. */
 static host_value *writable(host *h, ir_op *op, ir_value *value, host_value *arg) {
-  if (!ir_is_tensor(arg->type) || arg->owners.count) return arg;
+  if (!ir_is_tensor(arg->type) || arg->owners.count || arg->placed) return arg;
   host_value *copy = host_new(h, op->range, arg->type);
   memcpy(copy->dims, arg->dims, arg->count * sizeof *arg->dims);
   host_allocate(h, op->range, copy);
@@ -191,7 +191,6 @@ void host_call_tir(host *h, ir_op *op) {
     call.args[i] = host_new(h, op->range, result->type);
     if (!call.args[i] || !host_extents(h, op->range, "a result", call.args[i])) return;
     host_allocate(h, op->range, call.args[i]);
-    host_plan_end(h, op, result, call.args[i]->owners.at[0]);
     host_set(h, result, call.args[i]);
   }
   launch(h, &call);
@@ -282,7 +281,6 @@ static void call_function(host *h, ir_op *op, ir_func *func) {
   for (size_t i = 0; i < op->result_count; i++) {
     host_value *value = receive(h, op, outputs, &at, ir_op_result(op, i)->type);
     if (!value) return;
-    if (value->owners.count) host_plan_end(h, op, ir_op_result(op, i), value->owners.at[0]);
     host_set(h, ir_op_result(op, i), value);
   }
 }

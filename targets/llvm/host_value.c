@@ -34,7 +34,8 @@ void host_set(host *h, const ir_value *value, host_value *found) {
 host_value *host_new(host *h, ir_range range, const ir_type *type) {
   emit_function *f = &h->f;
   bool sized = (ir_is_tensor(type) || type->kind == IR_TYPE_SHAPE) && type->ranked;
-  bool fixed = sized || ir_is_scalar(type) || type->kind == IR_TYPE_TUPLE;
+  bool storage = type->kind == IR_TYPE_STORAGE;
+  bool fixed = sized || storage || ir_is_scalar(type) || type->kind == IR_TYPE_TUPLE;
   bool typed = !ir_is_tensor(type) || type->dtype != IR_DTYPE_UNKNOWN;
   if (!fixed || !typed) {
     emit_cannot(f, range, "hold a value of type %s: not implemented on llvm", ir_type_text(&f->arena, type));
@@ -47,7 +48,7 @@ host_value *host_new(host *h, ir_range range, const ir_type *type) {
   }
   host_value *value = ir_new(&f->arena, host_value);
   value->type = type;
-  value->count = ir_is_scalar(type) ? 0 : type->count;
+  value->count = ir_is_scalar(type) ? 0 : storage ? 1 : type->count;
   if (type->kind == IR_TYPE_TUPLE) {
     value->fields = ir_new_array(&f->arena, host_value *, value->count);
   } else if (value->count) {

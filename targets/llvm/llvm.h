@@ -58,6 +58,8 @@ const char *emit_mangled(ir_arena *arena, const ir_string *name);
 /* Attributes that every function of ours has. */
 void emit_function_attributes(emit_unit *unit, LLVMValueRef function);
 void emit_param_attribute(emit_unit *unit, LLVMValueRef function, unsigned param, const char *name);
+/* A constant of this unit alone. */
+LLVMValueRef emit_private(emit_unit *unit, const char *name, LLVMValueRef value);
 LLVMValueRef emit_private_text(emit_unit *unit, const char *text);
 /* A private constant whose address identifies what went wrong (rill_failure). {N} in TEXT stands for value N. */
 LLVMValueRef emit_failure(emit_unit *unit, ir_range range, const ir_attr *loc, const char *text);

@@ -87,12 +87,16 @@ void emit_param_attribute(emit_unit *unit, LLVMValueRef function, unsigned param
   LLVMAddAttributeAtIndex(function, param + 1, enum_attribute(unit, name));
 }
 
-LLVMValueRef emit_private_text(emit_unit *unit, const char *text) {
-  LLVMValueRef value = LLVMConstStringInContext2(unit->llvm, text, strlen(text), 0);
-  LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(value), "text");
+LLVMValueRef emit_private(emit_unit *unit, const char *name, LLVMValueRef value) {
+  LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(value), name);
   LLVMSetInitializer(global, value);
   LLVMSetGlobalConstant(global, 1);
   LLVMSetLinkage(global, LLVMPrivateLinkage);
+  return global;
+}
+
+LLVMValueRef emit_private_text(emit_unit *unit, const char *text) {
+  LLVMValueRef global = emit_private(unit, "text", LLVMConstStringInContext2(unit->llvm, text, strlen(text), 0));
   LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
   return global;
 }
@@ -118,11 +122,7 @@ LLVMValueRef emit_failure(emit_unit *unit, ir_range range, const ir_attr *loc, c
       LLVMConstInt(unit->i32, unit->whole ? 0 : range.begin, 0),
       LLVMConstInt(unit->i32, unit->whole ? 0 : range.end, 0),
   };
-  LLVMValueRef global = LLVMAddGlobal(unit->module, unit->failure_type, "failure");
-  LLVMSetInitializer(global, LLVMConstNamedStruct(unit->failure_type, members, ir_count_of(members)));
-  LLVMSetGlobalConstant(global, 1);
-  LLVMSetLinkage(global, LLVMPrivateLinkage);
-  return global;
+  return emit_private(unit, "failure", LLVMConstNamedStruct(unit->failure_type, members, ir_count_of(members)));
 }
 
 enum { LARGEST_CONSTANT = 64 << 20 };
@@ -130,11 +130,7 @@ enum { LARGEST_CONSTANT = 64 << 20 };
 static LLVMValueRef constant_global(emit_unit *unit, const ir_data *data) {
   LLVMValueRef known = ir_map_get(&unit->globals, data->bytes);
   if (known) return known;
-  LLVMValueRef value = LLVMConstStringInContext2(unit->llvm, data->bytes, data->size, 1);
-  LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(value), "constant");
-  LLVMSetInitializer(global, value);
-  LLVMSetGlobalConstant(global, 1);
-  LLVMSetLinkage(global, LLVMPrivateLinkage);
+  LLVMValueRef global = emit_private(unit, "constant", LLVMConstStringInContext2(unit->llvm, data->bytes, data->size, 1));
   LLVMSetAlignment(global, 64);
   ir_map_put(unit->arena, &unit->globals, data->bytes, global);
   return global;

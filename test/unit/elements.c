@@ -20,6 +20,7 @@ static bool takes(ir_constraint constraint, ir_dtype dtype) {
   case IR_SHAPE_VALUE:
   case IR_TUPLE_VALUE:
   case IR_FUNC_VALUE:
+  case IR_STORAGE_VALUE:
   case IR_SCALAR_VALUE:
   case IR_BUFFER: break;
   }
