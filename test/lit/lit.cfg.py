@@ -29,7 +29,7 @@ config.environment = {
     "HOME": "/nonexistent",
     "FILECHECK_OPTS": "--enable-var-scope --allow-unused-prefixes=false",
 }
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
