@@ -12,7 +12,7 @@ enum { IR_PACK_ALIGN = 64 };
 /* Places COUNT blocks of bytes in one: in their order, each at the lowest multiple of IR_PACK_ALIGN where it meets no
  * block before it in the list that is live with it. LIVE holds a first and a last step for each; NULL: all are live all
  * the time. False, with nothing promised of the results, where a size is negative or the total passes IR_PACK_MOST.
- * Emitted code (targets/llvm/host_storage.c) does the same. */
+ * Compiled code (runtime/llvm/support/memory.c) does the same. */
 bool ir_pack(size_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets, int64_t *total);
 
 #endif

@@ -9,6 +9,7 @@ typedef struct ir_program ir_program; /* a module compiled for this machine, the
 
 typedef struct ir_target_options {
   const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
+  const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
   bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
   unsigned threads;         /* compile threads; 0: two */
 } ir_target_options;
@@ -20,7 +21,8 @@ enum { IR_PLUGIN_VERSION = 1 };
 typedef struct ir_plugin {
   uint32_t version; /* IR_PLUGIN_VERSION */
   const char *name;
-  /* Appends the target's text. The module must be lowered: the first operation that is not gets a located error. */
+  const char *forms; /* what `translate` writes, "ll|bc|asm|obj|header" */
+  /* Appends the target's text or bytes. The module must be lowered: the first operation that is not gets a located error. */
   bool (*translate)(ir_module *module, const ir_target_options *options, ir_text *out);
   ir_program *(*compile)(ir_module *module, const ir_target_options *options);
   /* Runs ENTRY with dense tensors in the order of its parameters; RESULTS are fresh tensors, one a result. Symbols are

@@ -3,7 +3,8 @@
  * objects on several, each with an LLVM context of its own, then loaded. */
 #include "runtime/llvm/jit.h"
 
-#include <llvm-c/Transforms/PassBuilder.h>
+#include "runtime/llvm/support/support.h"
+
 #include <math.h>
 #include <pthread.h>
 
@@ -11,53 +12,11 @@
 
 typedef struct compile_job {
   emit_unit *unit;
-  const emit_target *target;
   LLVMMemoryBufferRef object;
   char *error; /* of LLVM; NULL: none */
 } compile_job;
 
-/* NULL where there is no error; LLVMDisposeMessage frees it. */
-static char *error_text(LLVMErrorRef error) {
-  if (!error) return NULL;
-  char *text = LLVMGetErrorMessage(error), *copy = LLVMCreateMessage(text);
-  LLVMDisposeErrorMessage(text);
-  return copy;
-}
-
-/* Vectors are made when loops are emitted, so that little is left to do. Against default<O2> this takes a fourth of the
- * time, code generation a fourth less, and the code is no slower [78 kernels of a classifier: 0.20 + 0.54 s of processor
- * time against 0.79 + 0.72 s, 2.13 against 2.33 ms a run]. */
-static const char passes[] =
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),"
-    "loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))";
-
-static LLVMErrorRef optimize(LLVMModuleRef module, LLVMTargetMachineRef machine) {
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(module, passes, machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  return error;
-}
-
-static LLVMTargetMachineRef machine_for(const emit_target *target) {
-  /* Silent: the target was found once already. */
-  LLVMTargetRef found;
-  if (LLVMGetTargetFromTriple(target->triple, &found, NULL)) return NULL;
-  return LLVMCreateTargetMachine(found, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                 LLVMCodeModelJITDefault);
-}
-
-static void compile_unit(compile_job *job) {
-  LLVMTargetMachineRef machine = machine_for(job->target);
-  if (!machine) return;
-  LLVMModuleRef module = job->unit->module;
-  LLVMErrorRef error = optimize(module, machine);
-  if (error) {
-    job->error = error_text(error);
-  } else {
-    LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &job->error, &job->object);
-  }
-  LLVMDisposeTargetMachine(machine);
-}
+static void compile_unit(compile_job *job) { job->object = emit_code(job->unit, EMIT_OBJECT, &job->error); }
 
 static void *compile_thread(void *job) {
   compile_unit(job);
@@ -91,6 +50,7 @@ static const struct {
 } library[] = {
     ADDRESS(memcpy), ADDRESS(memset),  ADDRESS(memmove), ADDRESS(fmodf), ADDRESS(fmod),   ADDRESS(fmaf),
     ADDRESS(fma),    ADDRESS(floorf),  ADDRESS(floor),   ADDRESS(ceilf), ADDRESS(ceil),   ADDRESS(truncf),
+    ADDRESS(rill_support_pack), ADDRESS(rill_support_allocate),
     ADDRESS(trunc),  ADDRESS(rintf),   ADDRESS(rint),    ADDRESS(sqrtf), ADDRESS(sqrt),
 };
 
@@ -108,7 +68,7 @@ static LLVMErrorRef define_library(LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef dylib
 
 static char *load(ir_program *program, compile_job *jobs, size_t count) {
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&program->jit, NULL);
-  if (error) return error_text(error);
+  if (error) return emit_error_text(error);
   LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(program->jit);
   error = define_library(program->jit, dylib);
   for (size_t i = 0; i < count && !error; i++) {
@@ -121,7 +81,7 @@ static char *load(ir_program *program, compile_job *jobs, size_t count) {
     error = LLVMOrcLLJITLookup(program->jit, &address, emit_host_name(&program->arena, func));
     if (!error) ir_map_put(&program->arena, &program->entries, func, (void *)(uintptr_t)address);
   }
-  return error_text(error);
+  return emit_error_text(error);
 }
 
 /* --- constants --- */
@@ -154,7 +114,7 @@ static bool build(ir_program *program, size_t threads) {
   compile_job jobs[16] = {0};
   size_t made = 0;
   bool fine = emit_program_units(&program->emitted, threads, false, units, &made);
-  for (size_t i = 0; i < made; i++) jobs[i] = (compile_job){.unit = units[i], .target = &program->emitted.target};
+  for (size_t i = 0; i < made; i++) jobs[i] = (compile_job){.unit = units[i]};
   if (fine) compile_all(jobs, made);
   for (size_t i = 0; i < made && fine; i++) {
     if (!jobs[i].object && !jobs[i].error) ir_error_in(program->module->context->diags, "llvm", "no code was made for this machine");

@@ -157,12 +157,13 @@ bool ir_llvm_run(ir_program *program, const char *entry, size_t count, ir_tensor
 /* --- the plugin --- */
 
 static bool translate(ir_module *module, const ir_target_options *options, ir_text *out) {
-  return emit_program_text(module, options->triple, options->cpu, options->checked, out);
+  return emit_program_bytes(module, options, out);
 }
 
 const ir_plugin ir_plugin_llvm = {
     .version = IR_PLUGIN_VERSION,
     .name = "llvm",
+    .forms = emit_forms,
     .translate = translate,
     .compile = ir_llvm_compile,
     .run = ir_llvm_run,

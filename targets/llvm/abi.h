@@ -33,4 +33,21 @@ struct rill_context {
 /* A graph function: 0, or not after `fail` or `alloc` reported something; then no output holds memory. */
 typedef int32_t rill_entry(rill_context *context, const rill_tensor *inputs, rill_tensor *outputs);
 
+/* --- what a compiled model says of itself (runtime/llvm/support) --- */
+
+/* A tensor that goes in or comes out. */
+typedef struct rill_value {
+  const char *name, *expected; /* EXPECTED: "has another dtype than f32" */
+  int32_t rank;
+  uint8_t code, bits; /* of its dtype, as DLPack has them; bool takes 8 bits */
+} rill_value;
+
+typedef struct rill_info {
+  const char *name; /* of the function */
+  int64_t input_count, output_count;
+  const rill_value *inputs, *outputs;
+  rill_entry *run;
+  rill_entry *shapes; /* checks the inputs' extents, fills those of the outputs, computes nothing; -1: only a run can tell */
+} rill_info;
+
 #endif

@@ -4,11 +4,12 @@
 #include "targets/llvm/host.h"
 
 #include "ir/print.h"
+#include "ir/symbols.h"
 
 #define B (h->f.builder)
 
 const char *emit_host_name(ir_arena *arena, const ir_func *func) {
-  return ir_arena_printf(arena, "rill_%s", emit_mangled(arena, func->item.name));
+  return ir_arena_printf(arena, "rill.entry.%s", emit_mangled(arena, func->item.name));
 }
 
 LLVMValueRef emit_host_declare(emit_unit *unit, const ir_func *func) {
@@ -16,7 +17,7 @@ LLVMValueRef emit_host_declare(emit_unit *unit, const ir_func *func) {
   LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
   if (function) return function;
   function = LLVMAddFunction(unit->module, name, unit->entry_type);
-  if (unit->whole && (func->item.flags & IR_ITEM_PRIVATE)) LLVMSetLinkage(function, LLVMInternalLinkage);
+  if (unit->whole) LLVMSetLinkage(function, LLVMInternalLinkage);
   return function;
 }
 
@@ -407,6 +408,49 @@ void host_region(host *h, ir_region *region) {
 
 void host_release(host *h, size_t count) {
   while (h->owners.count > count) emit_release(&h->f, h->owners.at[--h->owners.count]->slot);
+}
+
+/* --- extents alone --- */
+
+static bool is_known(host *h, const ir_expr *expr) {
+  ir_symbols_used used = {.context = h->f.unit->context, .arena = &h->f.scratch};
+  ir_symbols_in_expr(&used, expr);
+  for (size_t i = 0; i < used.count; i++) {
+    if (!ir_map_has(&h->f.symbols, used.at[i])) return false;
+  }
+  return true;
+}
+
+static void write_extents(host *h, LLVMValueRef outputs, size_t *at, const ir_type *type) {
+  for (size_t i = 0; type->kind == IR_TYPE_TUPLE && i < type->count; i++) write_extents(h, outputs, at, ir_type_field(type, i));
+  if (type->kind == IR_TYPE_TUPLE) return;
+  LLVMValueRef dims = load_member(h, outputs, (*at)++, 1);
+  if (type->kind == IR_TYPE_SHAPE) LLVMBuildStore(B, emit_i64(h->f.unit, (int64_t)type->count), dims);
+  for (size_t i = 0; ir_is_tensor(type) && i < type->count; i++) {
+    const ir_expr *expr = ir_type_dim(type, i);
+    bool known = expr && is_known(h, expr);
+    LLVMBuildStore(B, known ? host_extent(h, h->f.source->item.range, expr) : emit_i64(h->f.unit, -1), host_number_at(h, dims, i));
+  }
+}
+
+LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func) {
+  const char *name = ir_arena_printf(unit->arena, "rill.shapes.%s", emit_mangled(unit->arena, func->item.name));
+  LLVMValueRef function = LLVMAddFunction(unit->module, name, unit->entry_type);
+  LLVMSetLinkage(function, LLVMInternalLinkage);
+  emit_function_attributes(unit, function);
+  host h = {0};
+  emit_function_start(&h.f, unit, func, function);
+  h.region = func->body;
+  host_collect_bcasts(&h);
+  if (take_params(&h)) {
+    h.f.facts = ir_func_facts(func);
+    host_check_bcasts(&h, func->item.range);
+    size_t at = 0;
+    for (size_t i = 0; i < func->result_count; i++) write_extents(&h, LLVMGetParam(function, 2), &at, func->results[i]);
+  }
+  bool fine = !h.f.failed;
+  emit_function_end(&h.f);
+  return fine ? function : NULL;
 }
 
 bool emit_host_function(emit_unit *unit, const ir_map *kernels, ir_func *func) {

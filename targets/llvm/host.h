@@ -49,6 +49,8 @@ typedef struct host {
 
 /* A function of FUNC's name: rill_entry of targets/llvm/abi.h. Kernels must have been emitted. */
 bool emit_host_function(emit_unit *unit, const ir_map *kernels, ir_func *func);
+/* A function like it that checks the inputs' extents and writes those of the outputs, -1 where only a run can tell. */
+LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func);
 const char *emit_host_name(ir_arena *arena, const ir_func *func);
 LLVMValueRef emit_host_declare(emit_unit *unit, const ir_func *func);
 

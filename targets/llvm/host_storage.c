@@ -1,130 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/host_storage.c - planned memory: storage, tensors placed in it, the memory of results. Where several sizes
- * are packed at run time, code does what ir_pack of base/pack.c does. */
+ * are packed at run time, the support code does what ir_pack of base/pack.c does. */
 #include "base/pack.h"
 #include "targets/llvm/host.h"
 
 #define B (h->f.builder)
-
-/* --- i64 rill.pack(count, bytes, live, offsets): the total, negative where there is none --- */
-
-static LLVMTypeRef pack_type(emit_unit *unit) {
-  LLVMTypeRef params[] = {unit->i64, unit->ptr, unit->ptr, unit->ptr};
-  return LLVMFunctionType(unit->i64, params, 4, 0);
-}
-
-/* The function being made: variables on the stack, which LLVM makes registers of. */
-typedef struct packing {
-  emit_unit *unit;
-  LLVMBuilderRef builder;
-  LLVMValueRef function, i, k, at, total; /* the last four: variables */
-} packing;
-
-static LLVMValueRef get(const packing *p, LLVMValueRef variable) { return LLVMBuildLoad2(p->builder, p->unit->i64, variable, ""); }
-
-static void set(const packing *p, LLVMValueRef variable, LLVMValueRef value) { LLVMBuildStore(p->builder, value, variable); }
-
-static LLVMValueRef number(const packing *p, int64_t value) { return emit_i64(p->unit, value); }
-
-/* Element INDEX of the list that parameter WHICH is. */
-static LLVMValueRef place(const packing *p, unsigned which, LLVMValueRef index) {
-  return LLVMBuildInBoundsGEP2(p->builder, p->unit->i64, LLVMGetParam(p->function, which), &index, 1, "");
-}
-
-static LLVMValueRef element(const packing *p, unsigned which, LLVMValueRef index) { return get(p, place(p, which, index)); }
-
-static LLVMValueRef compare(const packing *p, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
-  return LLVMBuildICmp(p->builder, predicate, a, b, "");
-}
-
-static LLVMValueRef both(const packing *p, LLVMValueRef a, LLVMValueRef b) { return LLVMBuildAnd(p->builder, a, b, ""); }
-
-/* Element INDEX of the sizes, rounded up. */
-static LLVMValueRef padded(const packing *p, LLVMValueRef index) {
-  LLVMValueRef sum = LLVMBuildAdd(p->builder, element(p, 1, index), number(p, IR_PACK_ALIGN - 1), "");
-  return LLVMBuildAnd(p->builder, sum, number(p, -(int64_t)IR_PACK_ALIGN), "");
-}
-
-static LLVMValueRef twice(const packing *p, LLVMValueRef index, int64_t more) {
-  return LLVMBuildAdd(p->builder, LLVMBuildMul(p->builder, index, number(p, 2), ""), number(p, more), "");
-}
-
-/* Blocks I and K are live together, and the one would begin at AT where the other lies. */
-static LLVMValueRef meets(const packing *p, LLVMValueRef i, LLVMValueRef k, LLVMValueRef at) {
-  LLVMValueRef live = both(p, compare(p, LLVMIntSLE, element(p, 2, twice(p, i, 0)), element(p, 2, twice(p, k, 1))),
-                           compare(p, LLVMIntSLE, element(p, 2, twice(p, k, 0)), element(p, 2, twice(p, i, 1))));
-  LLVMValueRef other = element(p, 3, k);
-  LLVMValueRef here = both(p, compare(p, LLVMIntSLT, at, LLVMBuildAdd(p->builder, other, padded(p, k), "")),
-                           compare(p, LLVMIntSLT, other, LLVMBuildAdd(p->builder, at, padded(p, i), "")));
-  return both(p, live, here);
-}
-
-static LLVMBasicBlockRef block(const packing *p, const char *name) {
-  return LLVMAppendBasicBlockInContext(p->unit->llvm, p->function, name);
-}
-
-static void go(const packing *p, LLVMBasicBlockRef to) { LLVMPositionBuilderAtEnd(p->builder, to); }
-
-/* Each round of the inner loop looks at one block that has its place. */
-static void define_inner(const packing *p, LLVMBasicBlockRef next, LLVMBasicBlockRef bad) {
-  LLVMBuilderRef b = p->builder;
-  LLVMBasicBlockRef head = block(p, "others"), look = block(p, "look"), move = block(p, "move"), on = block(p, "on"), found = block(p, "found");
-  LLVMValueRef zero = number(p, 0);
-  set(p, p->at, zero);
-  set(p, p->k, zero);
-  LLVMBuildCondBr(b, compare(p, LLVMIntUGT, element(p, 1, get(p, p->i)), number(p, IR_PACK_MOST)), bad, head);
-  go(p, head);
-  LLVMBuildCondBr(b, compare(p, LLVMIntSLT, get(p, p->k), get(p, p->i)), look, found);
-  go(p, look);
-  LLVMBuildCondBr(b, meets(p, get(p, p->i), get(p, p->k), get(p, p->at)), move, on);
-  go(p, move);
-  set(p, p->at, LLVMBuildAdd(b, element(p, 3, get(p, p->k)), padded(p, get(p, p->k)), ""));
-  set(p, p->k, zero);
-  LLVMBuildBr(b, head);
-  go(p, on);
-  set(p, p->k, LLVMBuildAdd(b, get(p, p->k), number(p, 1), ""));
-  LLVMBuildBr(b, head);
-  go(p, found);
-  LLVMValueRef end = LLVMBuildAdd(b, get(p, p->at), padded(p, get(p, p->i)), "");
-  LLVMBuildStore(b, get(p, p->at), place(p, 3, get(p, p->i)));
-  LLVMValueRef more = compare(p, LLVMIntSGT, end, get(p, p->total));
-  set(p, p->total, LLVMBuildSelect(b, more, end, get(p, p->total), ""));
-  set(p, p->i, LLVMBuildAdd(b, get(p, p->i), number(p, 1), ""));
-  /* Sums of two numbers up to IR_PACK_MOST do not overflow. */
-  LLVMBuildCondBr(b, compare(p, LLVMIntSGT, end, number(p, IR_PACK_MOST)), bad, next);
-}
-
-static void define_pack(emit_unit *unit, LLVMValueRef function) {
-  packing p = {.unit = unit, .builder = LLVMCreateBuilderInContext(unit->llvm), .function = function};
-  LLVMBasicBlockRef entry = block(&p, "entry"), head = block(&p, "blocks"), body = block(&p, "block");
-  LLVMBasicBlockRef done = block(&p, "done"), bad = block(&p, "bad");
-  go(&p, entry);
-  LLVMValueRef *variables[] = {&p.i, &p.k, &p.at, &p.total};
-  for (size_t v = 0; v < ir_count_of(variables); v++) {
-    *variables[v] = LLVMBuildAlloca(p.builder, unit->i64, "");
-    set(&p, *variables[v], number(&p, 0));
-  }
-  LLVMBuildBr(p.builder, head);
-  go(&p, head);
-  LLVMBuildCondBr(p.builder, compare(&p, LLVMIntSLT, get(&p, p.i), LLVMGetParam(function, 0)), body, done);
-  go(&p, body);
-  define_inner(&p, head, bad);
-  go(&p, done);
-  LLVMBuildRet(p.builder, get(&p, p.total));
-  go(&p, bad);
-  LLVMBuildRet(p.builder, number(&p, -1));
-  LLVMDisposeBuilder(p.builder);
-}
-
-static LLVMValueRef pack_function(emit_unit *unit) {
-  LLVMValueRef function = LLVMGetNamedFunction(unit->module, "rill.pack");
-  if (function) return function;
-  function = LLVMAddFunction(unit->module, "rill.pack", pack_type(unit));
-  LLVMSetLinkage(function, LLVMInternalLinkage);
-  emit_function_attributes(unit, function);
-  define_pack(unit, function);
-  return function;
-}
 
 /* --- storage --- */
 
@@ -162,7 +42,7 @@ void host_alloc(host *h, ir_op *op) {
     LLVMBuildStore(B, bytes[i], host_number_at(h, sizes, i));
   }
   LLVMValueRef args[] = {emit_i64(unit, (int64_t)count), sizes, live_list(h, op, count), offsets};
-  LLVMValueRef total = LLVMBuildCall2(B, pack_type(unit), pack_function(unit), args, 4, "total");
+  LLVMValueRef total = emit_call_support(&h->f, "rill_support_pack", unit->i64, 4, args);
   LLVMValueRef fits = LLVMBuildICmp(B, LLVMIntSGE, total, emit_i64(unit, 0), "");
   emit_require(&h->f, fits, op->range, ir_op_loc(op), no_total, 0, NULL);
   LLVMValueRef memory = emit_allocate(&h->f, host_own(h, h->region)->slot, total);

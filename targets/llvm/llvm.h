@@ -27,7 +27,8 @@ typedef struct emit_target {
   bool all_masks;        /* of any width, gathers and scatters too */
 } emit_target;
 
-/* TRIPLE NULL: this machine; CPU "native": this machine's. Reports and returns false for what LLVM does not know. */
+/* CPU: a name of targets/cpu.def, or "native", this machine's; NULL: the first of TRIPLE's architecture. TRIPLE NULL: Linux
+ * on that processor. Reports and returns false for what is not known. */
 bool emit_target_find(ir_diags *diags, ir_arena *arena, const char *triple, const char *cpu, emit_target *target);
 void emit_target_free(emit_target *target);
 /* NULL, reported, where LLVM cannot make one. */
@@ -53,7 +54,7 @@ typedef struct emit_unit {
 
 emit_unit *emit_unit_new(ir_module *source, ir_arena *arena, const emit_target *target, const char *name);
 void emit_unit_free(emit_unit *unit); /* the LLVM context and module with it */
-/* `a.b` -> `a_2eb`: different names stay different, and all of them are C identifiers. */
+/* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape; different names stay different. */
 const char *emit_mangled(ir_arena *arena, const ir_string *name);
 /* Attributes that every function of ours has. */
 void emit_function_attributes(emit_unit *unit, LLVMValueRef function);
@@ -167,6 +168,8 @@ LLVMValueRef emit_allocate(emit_function *f, LLVMValueRef slot, LLVMValueRef byt
 /* The same for a tensor with these extents, which are checked first. */
 LLVMValueRef emit_allocate_tensor(emit_function *f, LLVMValueRef slot, ir_range range, const char *what, ir_dtype dtype, size_t rank,
                                   LLVMValueRef *dims);
+/* Calls a function of runtime/llvm/support. */
+LLVMValueRef emit_call_support(emit_function *f, const char *name, LLVMTypeRef result, size_t count, LLVMValueRef *args);
 /* SLOT takes MEMORY, unless it is NULL: then the function has failed. */
 void emit_take(emit_function *f, LLVMValueRef slot, LLVMValueRef memory);
 void emit_release(emit_function *f, LLVMValueRef slot);

@@ -146,6 +146,14 @@ static size_t lightest(const uint64_t *loads, size_t count) {
 
 enum { MOST_UNITS = 16 };
 
+static bool export_all(emit_program *program, emit_unit *unit) {
+  for (size_t i = 0; i < program->hosts.count; i++) {
+    ir_func *func = program->hosts.at[i];
+    if (!(func->item.flags & IR_ITEM_PRIVATE) && !emit_export_function(unit, func)) return false;
+  }
+  return emit_link_support(unit);
+}
+
 bool emit_program_units(emit_program *program, size_t count, bool whole, emit_unit **units, size_t *made) {
   uint64_t loads[MOST_UNITS] = {0};
   if (count > program->kernels.count) count = program->kernels.count;
@@ -163,6 +171,7 @@ bool emit_program_units(emit_program *program, size_t count, bool whole, emit_un
   for (size_t i = 0; i < program->hosts.count; i++) {
     if (!emit_host_function(units[at], &program->by_func, program->hosts.at[i])) return false;
   }
+  if (whole && !export_all(program, units[at])) return false;
   for (size_t i = 0; i < count; i++) {
     if (!emit_unit_verify(units[i])) return false;
   }

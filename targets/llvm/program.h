@@ -3,7 +3,10 @@
 #ifndef RILL_TARGETS_LLVM_PROGRAM_H
 #define RILL_TARGETS_LLVM_PROGRAM_H
 
-#include "host.h"
+#include "../../runtime/plugin.h"
+#include "export.h"
+
+#include <llvm-c/Error.h>
 
 typedef struct emit_program {
   ir_module *module;
@@ -23,7 +26,19 @@ bool emit_program_plan(emit_program *program, bool every);
  * into one of them. False after an error; units that were made stay to be freed. */
 bool emit_program_units(emit_program *program, size_t count, bool whole, emit_unit **units, size_t *made);
 
-/* LLVM IR as text. */
-bool emit_program_text(ir_module *module, const char *triple, const char *cpu, bool checked, ir_text *out);
+/* What a unit can be written as. */
+typedef enum emit_form { EMIT_TEXT, EMIT_BITCODE, EMIT_ASSEMBLY, EMIT_OBJECT } emit_form;
+
+/* UNIT as anything but text. Assembly and objects are optimized first, which changes the unit. NULL with *error (for
+ * LLVMDisposeMessage; it may stay NULL) where LLVM makes none. */
+LLVMMemoryBufferRef emit_code(emit_unit *unit, emit_form form, char **error);
+/* NULL where there is no error; LLVMDisposeMessage frees it. */
+char *emit_error_text(LLVMErrorRef error);
+
+extern const char emit_forms[]; /* of `translate`, see runtime/plugin.h */
+/* A whole module in one of the forms of ir_plugin's `translate`; false after a report. */
+bool emit_program_bytes(ir_module *module, const ir_target_options *options, ir_text *out);
+/* The C header of a module: only its signatures matter. */
+bool emit_header(ir_module *module, ir_text *out);
 
 #endif

@@ -1,41 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/target.c - triples, processors and what they can do. */
+#include "targets/cpu.h"
 #include "targets/llvm/llvm.h"
 
 #include <llvm-c/Target.h>
-
-/* Vector registers that loops are written for, by architecture; on x86 the processor decides. */
-static const struct {
-  const char *prefix;
-  unsigned bytes;
-} widths[] = {{"x86_64", 32}, {"i386", 16}, {"i686", 16}, {"aarch64", 16}, {"arm64", 16}, {"riscv64", 16}, {"wasm32", 16}};
-
-static bool narrow_x86(const emit_target *target) {
-  static const char *const without_avx[] = {"", "generic", "x86-64", "x86-64-v2", "nehalem", "westmere", "core2", "silvermont"};
-  if (*target->features) return !strstr(target->features, "+avx2");
-  for (size_t i = 0; i < ir_count_of(without_avx); i++) {
-    if (!strcmp(target->cpu, without_avx[i])) return true;
-  }
-  return false;
-}
-
-static unsigned vector_bytes(const emit_target *target) {
-  for (size_t i = 0; i < ir_count_of(widths); i++) {
-    if (strncmp(target->triple, widths[i].prefix, strlen(widths[i].prefix))) continue;
-    bool x86 = i == 0;
-    return x86 && narrow_x86(target) ? 16 : widths[i].bytes;
-  }
-  return 16;
-}
-
-static bool has_avx512(const emit_target *target) {
-  static const char *const with[] = {"x86-64-v4", "znver4", "znver5", "skylake-avx512", "icelake-server", "sapphirerapids"};
-  if (*target->features) return strstr(target->features, "+avx512bw") && strstr(target->features, "+avx512vl");
-  for (size_t i = 0; i < ir_count_of(with); i++) {
-    if (!strcmp(target->cpu, with[i])) return true;
-  }
-  return false;
-}
 
 static void initialize(bool all) {
   if (!all) {
@@ -75,25 +43,46 @@ LLVMTargetMachineRef emit_target_machine(ir_diags *diags, const emit_target *tar
   return machine;
 }
 
+/* What this machine's features mean for loops. */
+static void find_native(ir_arena *arena, emit_target *target) {
+  target->triple = taken(arena, LLVMGetDefaultTargetTriple());
+  target->cpu = taken(arena, LLVMGetHostCPUName());
+  target->features = taken(arena, LLVMGetHostCPUFeatures());
+  bool avx2 = strstr(target->features, "+avx2"), avx512 = strstr(target->features, "+avx512bw") && strstr(target->features, "+avx512vl");
+  target->vector_bytes = avx2 ? 32 : 16;
+  target->all_masks = avx512;
+  target->masks = avx512 || avx2;
+}
+
+static bool find_described(ir_diags *diags, ir_arena *arena, const char *triple, const char *name, emit_target *target) {
+  const ir_cpu *cpu = ir_cpu_find(diags, "llvm", name, triple);
+  if (!cpu) return false;
+  bool system = strcmp(cpu->arch, "wasm32") != 0;
+  target->triple = triple ? triple : ir_arena_printf(arena, system ? "%s-unknown-linux-gnu" : "%s-unknown-unknown", cpu->arch);
+  target->cpu = cpu->llvm_cpu;
+  target->features = cpu->features;
+  target->vector_bytes = cpu->vector_bytes;
+  target->masks = cpu->masks > 0;
+  target->all_masks = cpu->masks > 1;
+  return true;
+}
+
 bool emit_target_find(ir_diags *diags, ir_arena *arena, const char *triple, const char *cpu, emit_target *target) {
   bool native = cpu && !strcmp(cpu, "native");
-  initialize(triple != NULL);
-  *target = (emit_target){.triple = triple, .cpu = cpu ? cpu : "", .features = ""};
-  target->triple = triple ? triple : taken(arena, LLVMGetDefaultTargetTriple());
-  if (native) {
-    target->cpu = taken(arena, LLVMGetHostCPUName());
-    target->features = taken(arena, LLVMGetHostCPUFeatures());
+  initialize(!native);
+  *target = (emit_target){0};
+  if (native && triple) {
+    ir_error_in(diags, "llvm", "processor 'native' is this machine's: no triple goes with it");
+    return false;
   }
+  if (native) find_native(arena, target);
+  if (!native && !find_described(diags, arena, triple, cpu, target)) return false;
   LLVMTargetMachineRef machine = emit_target_machine(diags, target);
   if (!machine) return false;
   LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
   target->layout = LLVMCopyStringRepOfTargetData(data);
   LLVMDisposeTargetData(data);
   LLVMDisposeTargetMachine(machine);
-  target->vector_bytes = vector_bytes(target);
-  bool x86 = !strncmp(target->triple, widths[0].prefix, strlen(widths[0].prefix));
-  target->all_masks = x86 && has_avx512(target);
-  target->masks = target->all_masks || (x86 && !narrow_x86(target));
   return true;
 }
 

@@ -6,22 +6,31 @@
 #include "ir/verify.h"
 #include "runtime/plugin.h"
 #include "runtime/weights.h"
+#include "tools/ir-translate/link.h"
 #include "tools/tool.h"
 
 struct options {
-  bool from_onnx, to_llvm, lower, remarks;
-  const char *output, *triple, *cpu;
+  bool from_onnx, to_llvm, lower, checked, remarks;
+  const char *output, *triple, *cpu, *linker;
+  int emit;
   ir_pipeline_options run;
 };
+
+/* What --emit says; all but SHARED are forms of the plugin. */
+enum { SHARED = 4 };
+static const char *const forms[] = {"ll", "bc", "asm", "obj", "obj", "header"};
 
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
     ROW(FLAG, from_onnx, "import-onnx", "off", "read an ONNX model and write Rill text; weights go to a safetensors file beside it"),
-    ROW(FLAG, to_llvm, "to-llvm", "off", "write LLVM IR of a lowered module"),
+    ROW(FLAG, to_llvm, "to-llvm", "off", "write a lowered module for the CPU, as --emit says"),
+    ROW(CHOICE, emit, "emit", "ll|bc|asm|obj|so|header", "ll", "LLVM IR as text or bitcode, assembly, an object, a shared library, or the C header"),
     ROW(FLAG, lower, "opt", "off", "run the target's default pipeline first"),
     ROW(STRING, output, "output", "-", "where the result goes", .letter = 'o', .value = "FILE"),
-    ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default x86_64-unknown-linux-gnu)"),
-    ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default x86-64-v3); native: this one"),
+    ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default: Linux on the processor)"),
+    ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default: x86-64-v3, or the triple's plainest); native: this one"),
+    ROW(FLAG, checked, "checked", "off", "check indices and integer divisions at run time"),
+    ROW(STRING, linker, "linker", "cc", "what --emit=so links with", .value = "PROGRAM"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
@@ -72,10 +81,18 @@ static bool translate(struct job *job, const char *path) {
   ir_module *module = source ? ir_tool_parse(&job->tool, source, path, NULL) : NULL;
   if (!module) return false;
   ir_text text = {0};
-  const ir_target_options target = {.triple = job->options.triple, .cpu = job->options.cpu};
+  const struct options *options = &job->options;
+  const ir_target_options target = {.triple = options->triple, .cpu = options->cpu, .form = forms[options->emit], .checked = options->checked};
   bool fine = lower(job, module);
   const ir_plugin *plugin = fine ? ir_plugin_load(job->tool.diags, "llvm") : NULL;
-  fine = plugin && plugin->translate(module, &target, &text) && write_text(job, &text);
+  fine = plugin && plugin->translate(module, &target, &text);
+  if (fine && options->emit == SHARED) {
+    ir_text library = {0};
+    fine = ir_link_shared(job->tool.diags, options->linker, (ir_slice){text.at, text.length}, &library);
+    ir_text_free(&text);
+    text = library;
+  }
+  fine = fine && write_text(job, &text);
   ir_text_free(&text);
   ir_module_free(module);
   return fine;
@@ -86,7 +103,7 @@ int main(int argc, char **argv) {
   ir_tool_start(&job.tool);
   const ir_command command = {.name = "ir-translate",
                               .usage = "--import-onnx model.onnx -o model.rill | --to-llvm [--opt] model.rill -o model.ll",
-                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR).",
+                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header).",
                               .options = rows,
                               .most = 1};
   ir_args args = {0};

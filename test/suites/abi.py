@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shared libraries that ir-translate writes, called through their C interface: the bits of ir-run, memory of both sides, strided
+and unaligned inputs, what a caller does wrong, and that nothing is leaked or left from an earlier run."""
+
+import ctypes as c
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
+BIN = os.path.join(BUILD, "bin")
+OK, INVALID, MEMORY, FAILED = range(4)
+counts = {True: 0, False: 0}
+
+MODULE = """
+rill 1
+module {
+  func @chain(%x: f32[n, m], %w: f32[m, 5]) -> (f32[n, 5], f32[n]) where m >= 1 {
+    %0 = matmul(%x, %w)
+    %1 = nn.softmax(%0)
+    %2 = exp(%1)
+    %3 = add(%2, %0)
+    %4 = sum(%3, axis=[1])
+    return %3, %4
+  }
+  func @views(%x: i64[a, b]) -> (i64[a * b], i64[b, a], i64[a, b]) {
+    %0 = reshape(%x, shape=[a * b])
+    %1 = permute_dims(%x)
+    return %0, %1, %x
+  }
+  func @kinds(%b: bool[n], %h: f16[n], %d: f64[n], %s: f32[], k: i64, %t: tuple[u8[n], i32[2]]) -> (bool[n], f16[n], f64[n], f32[], tuple[u8[n], i32[2]], i64[k]) {
+    %0 = logical_not(%b)
+    %1 = add(%h, %h)
+    %2 = multiply(%d, %d)
+    %3 = negative(%s)
+    %4 = full(1, shape=[k], dtype=i64)
+    return %0, %1, %2, %3, %t, %4
+  }
+  func @later(%x: f32[n]) -> f32[?] {
+    %y = match_cast(%x) : f32[m]
+    %z = add(%y, %y) : f32[m]
+    return %z
+  }
+  func @"odd name"(%"a b": f32[n], %c: f32[n]) -> f32[n] {
+    %0 = add(%"a b", %c)
+    return %0
+  }
+  func @chain_open(%x: f32[n]) -> f32[n] {
+    return %x
+  }
+  func @hidden_by_loop(%x: f32[n]) -> f32[n] {
+    %y = loop (%i < 4; %c: f32[n] = %x) {
+      %0 = add(%c, %x) : f32[n]
+      %1 = exp(%0) : f32[n]
+      %2 = log(%1) : f32[n]
+      yield %2
+    } : f32[n]
+    return %y
+  }
+}
+"""
+
+
+def check(condition, what):
+    counts[bool(condition)] += 1
+    if not condition:
+        print("failed:", what)
+
+
+class Tensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("device_type", c.c_int32), ("device_id", c.c_int32), ("ndim", c.c_int32), ("code", c.c_uint8),
+                ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)), ("strides", c.POINTER(c.c_int64)),
+                ("byte_offset", c.c_uint64)]
+
+
+ALLOC = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t, c.c_size_t)
+FREE = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
+ERROR = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p)
+
+
+class Env(c.Structure):
+    _fields_ = [("version", c.c_uint32), ("user", c.c_void_p), ("alloc", ALLOC), ("free", FREE), ("parallel_for", c.c_void_p), ("error", ERROR)]
+
+
+class Host:
+    """Counts what is allocated and fills it with NaN; keeps the last message. FAIL_AT: that allocation is refused."""
+
+    def __init__(self):
+        self.live, self.total, self.fail_at, self.messages = {}, 0, None, []
+        self.env = Env(1, None, ALLOC(self.alloc), FREE(self.free), None, ERROR(self.error))
+
+    def alloc(self, _, size, align):
+        self.total += 1
+        if self.total == self.fail_at:
+            return None
+        raw = (c.c_uint8 * (size + align))()
+        c.memset(raw, 0xFF, size + align)
+        at = (c.addressof(raw) + align - 1) // align * align
+        self.live[at] = raw
+        return at
+
+    def free(self, _, memory):
+        del self.live[memory]
+
+    def error(self, _, code, message):
+        self.messages.append((code, message.decode()))
+
+
+CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+
+
+def tensor(array=None, shape=None, dtype=None, strides=None, offset=0):
+    """Of an array, or an empty one to be filled."""
+    dtype = np.dtype(dtype or array.dtype)
+    dims = list(array.shape if shape is None else shape)
+    t = Tensor()
+    t.keep = [array, (c.c_int64 * max(len(dims), 1))(*dims)]
+    t.data = None if array is None else array.ctypes.data - offset
+    t.device_type, t.ndim, t.code, t.bits, t.lanes = 1, len(dims), CODES[dtype.kind], dtype.itemsize * 8, 1
+    t.shape = c.cast(t.keep[1], c.POINTER(c.c_int64))
+    t.byte_offset = offset
+    if strides is not None:
+        t.keep.append((c.c_int64 * max(len(strides), 1))(*strides))
+        t.strides = c.cast(t.keep[2], c.POINTER(c.c_int64))
+    return t
+
+
+def strided(array):
+    return tensor(array, strides=[s // array.itemsize for s in array.strides])
+
+
+def listed(tensors):
+    return (c.POINTER(Tensor) * max(len(tensors), 1))(*[c.pointer(t) if t is not None else None for t in tensors])
+
+
+def read(t, dtype):
+    dims = [t.shape[i] for i in range(t.ndim)]
+    size = int(np.prod(dims, dtype=np.int64)) * np.dtype(dtype).itemsize
+    return np.frombuffer(c.string_at(t.data + t.byte_offset, size), dtype).reshape(dims)
+
+
+class Model:
+    def __init__(self, library, name, host):
+        self.host = host
+        self.opener, self.shaper, self.runner, self.closer = [getattr(library, f"rill_{name}{e}") for e in ("_open", "_shapes", "", "_close")]
+        self.handle = c.c_void_p()
+        self.status = self.opener(c.byref(host.env) if host else None, None, c.byref(self.handle))
+
+    def shapes(self, inputs, outputs):
+        return self.shaper(self.handle, listed(inputs), listed(outputs))
+
+    def run(self, inputs, outputs):
+        return self.runner(self.handle, listed(inputs), listed(outputs))
+
+    def close(self):
+        self.closer(self.handle)
+
+
+def same_bits(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def f32(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def ir_run(folder, entry, inputs):
+    args = [os.path.join(BIN, "ir-run"), os.path.join(folder, "m.rill"), "--entry=" + entry, "--target=llvm"]
+    for i, array in enumerate(inputs):
+        np.save(os.path.join(folder, f"in{i}.npy"), array)
+        args.append("--input=" + os.path.join(folder, f"in{i}.npy"))
+    outputs = [os.path.join(folder, f"out{i}.npy") for i in range(2)]
+    subprocess.run(args + ["--output=" + o for o in outputs], check=True)
+    return [np.load(o) for o in outputs]
+
+
+def test_values(library, folder):
+    host = Host()
+    model, other = Model(library, "chain", host), Model(library, "chain", host)
+    for n, m in [(3, 4), (1, 1), (0, 2), (17, 9), (3, 4), (64, 33)]:
+        x, w = f32(n, m), f32(m, 5, seed=2)
+        expected = ir_run(folder, "chain", [x, w])
+        a, b = tensor(shape=[9, 9], dtype=np.float32), tensor(shape=[9], dtype=np.float32)
+        check(model.shapes([tensor(x), tensor(w)], [a, b]) == OK and list(a.shape[:2]) == [n, 5] and b.shape[0] == n, f"shapes {n} {m}")
+        check(model.run([tensor(x), tensor(w)], [a, b]) == OK, f"run {n} {m}: {host.messages}")
+        check(same_bits(read(a, np.float32), expected[0]) and same_bits(read(b, np.float32), expected[1]), f"made outputs {n} {m}")
+        for t in (a, b):
+            host.free(None, t.data)
+        ya, yb = np.full((n, 5), np.nan, np.float32), np.full(n, np.nan, np.float32)
+        check(other.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)]) == OK, "given outputs")
+        check(same_bits(ya, expected[0]) and same_bits(yb, expected[1]), f"values in given outputs {n} {m}")
+        ya[:], yb[:] = np.nan, np.nan
+        unaligned = np.frombuffer(b"\1" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(n, m) if x.size else x
+        wide, turned = np.repeat(w, 2, axis=1)[:, ::2], np.asfortranarray(w)
+        for what, tensors in [("strides", [strided(x[::-1][::-1]), strided(wide)]), ("turned", [tensor(x), strided(turned)]),
+                              ("reversed", [strided(np.ascontiguousarray(x[::-1])[::-1]), tensor(w)]),
+                              ("unaligned", [tensor(unaligned), tensor(w)]), ("byte_offset", [tensor(x, offset=32), tensor(w)])]:
+            check(model.run(tensors, [tensor(ya), tensor(yb)]) == OK, what)
+            check(same_bits(ya, expected[0]) and same_bits(yb, expected[1]), f"values: {what} {n} {m}")
+            ya[:], yb[:] = np.nan, np.nan
+    before = len(host.live)
+    x, w, ya, yb = f32(64, 33), f32(33, 5), np.zeros((64, 5), np.float32), np.zeros(64, np.float32)
+    model.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)])
+    total = host.total
+    for _ in range(3):
+        model.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)])
+    check(host.total == total, "a run that repeats another takes no memory")
+    check(len(host.live) <= before + 2, "memory of other extents is given back")
+    model.close()
+    other.close()
+    check(not host.live, "closing gives everything back")
+    model = Model(library, "chain", None)
+    check(model.status == OK and model.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)]) == OK, "without an environment")
+    model.close()
+
+
+def test_kinds(library):
+    host = Host()
+    n, k = 5, 3
+    inputs = [np.array([1, 0, 1, 0, 0], np.bool_), np.arange(n, dtype=np.float16), np.linspace(0, 1, n), np.array(2.5, np.float32),
+              np.array(k, np.int64), np.arange(n, dtype=np.uint8), np.array([7, -8], np.int32)]
+    expected = [~inputs[0], inputs[1] * 2, inputs[2] ** 2, -inputs[3], inputs[5], inputs[6], np.ones(k, np.int64)]
+    model = Model(library, "kinds", host)
+    outputs = [tensor(shape=e.shape, dtype=e.dtype) for e in expected]
+    check(model.run([tensor(a) for a in inputs], outputs) == OK, f"kinds: {host.messages}")
+    for i, (t, e) in enumerate(zip(outputs, expected)):
+        check(same_bits(read(t, e.dtype), e.astype(e.dtype)), f"kinds: output {i}")
+        host.free(None, t.data)
+    as_bytes = inputs[0].view(np.uint8)
+    outputs = [tensor(np.zeros_like(e)) for e in expected]
+    check(model.run([tensor(as_bytes)] + [tensor(a) for a in inputs[1:]], outputs) == OK, "u8 for bool")
+    model.close()
+    check(not host.live, "kinds: nothing left")
+    model = Model(library, "views", host)
+    x = np.arange(6).reshape(2, 3)
+    outputs = [tensor(shape=s, dtype=np.int64) for s in ([6], [3, 2], [2, 3])]
+    check(model.run([tensor(x)], outputs) == OK, "views")
+    for t, e in zip(outputs, (x.reshape(6), x.T, x)):
+        check(np.array_equal(read(t, np.int64), e), "views: values")
+        host.free(None, t.data)
+    model.close()
+    model = Model(library, "hidden_by_loop", host)
+    x, y = f32(33), np.zeros(33, np.float32)
+    check(model.run([tensor(x)], [tensor(y)]) == OK and np.allclose(y, 5 * x, rtol=1e-5), "a loop")
+    model.close()
+    check(not host.live, "views, loop: nothing left")
+
+
+def test_later(library):
+    host = Host()
+    model = Model(library, "later", host)
+    x, t = f32(7), tensor(shape=[1], dtype=np.float32)
+    check(model.shapes([tensor(x)], [t]) == OK and t.shape[0] == -1, "an extent that only the data tells")
+    check(model.run([tensor(x)], [t]) == OK and np.array_equal(read(t, np.float32), 2 * x), f"later: {host.messages}")
+    host.free(None, t.data)
+    check(model.run([tensor(x)], [tensor(np.zeros(7, np.float32))]) == INVALID and "its data must be NULL" in host.messages[-1][1], "later, given")
+    model.close()
+    check(not host.live, "later: nothing left")
+
+
+def test_refused(library):
+    host = Host()
+    model = Model(library, "chain", host)
+    x, w, a, b = f32(3, 4), f32(4, 5), np.zeros((3, 5), np.float32), np.zeros(3, np.float32)
+    device = tensor(x)
+    device.device_type = 2
+    both = np.zeros(40, np.float32)
+    over = both[:15].reshape(3, 5)
+    cases = [
+        ("input 'x' is missing", [None, tensor(w)], None),
+        ("input 'w' has axes 1, expected 2", [tensor(x), tensor(w.reshape(20))], None),
+        ("input 'x' has another dtype than f32", [tensor(x.astype(np.float64)), tensor(w)], None),
+        ("input 'x' is not in the memory of the CPU", [device, tensor(w)], None),
+        ("input 'x' has extents that no tensor has", [tensor(x, shape=[-1, 4]), tensor(w)], None),
+        ("input 'x' has extents that no tensor has", [tensor(x, shape=[1 << 40, 1 << 40]), tensor(w)], None),
+        ("input 'x' has no data", [tensor(shape=[3, 4], dtype=np.float32), tensor(w)], None),
+        ("output '0' has extent 4, expected 3", None, [tensor(np.zeros((4, 5), np.float32)), tensor(b)]),
+        ("output '1' has another dtype than f32", None, [tensor(a), tensor(b.astype(np.int32))]),
+        ("output '0' has axes 1, expected 2", None, [tensor(np.zeros(15, np.float32)), tensor(b)]),
+        ("output '0' is not dense or not aligned", None, [strided(np.zeros((3, 10), np.float32)[:, ::2]), tensor(b)]),
+        ("output '0' lies where an input does", [tensor(both[14:26].reshape(3, 4)), tensor(w)], [tensor(over), tensor(b)]),
+        ("output '1' lies where another output does", None, [tensor(over), tensor(both[14:17])]),
+        ("output '1' is missing", None, [tensor(a), None]),
+    ]
+    for message, inputs, outputs in cases:
+        host.messages.clear()
+        status = model.run(inputs or [tensor(x), tensor(w)], outputs or [tensor(a), tensor(b)])
+        check(status == INVALID and [code for code, _ in host.messages] == [INVALID] and message in host.messages[0][1],
+              f"{message}: {status} {host.messages}")
+    host.messages.clear()
+    made = [tensor(shape=[0, 0], dtype=np.float32), tensor(shape=[0], dtype=np.float32)]
+    check(model.run([tensor(x), tensor(f32(3, 5))], made) == FAILED, "extents that contradict")
+    check(len(host.messages) == 1 and "has extent 3 on axis 0, expected 4 = m" in host.messages[0][1], f"contradiction: {host.messages}")
+    check(made[0].data is None and made[1].data is None, "nothing is made for a failed call")
+    host.messages.clear()
+    check(model.run([tensor(f32(3, 0)), tensor(f32(0, 5))], made) == FAILED and "'m >= 1' does not hold" in host.messages[0][1], f"where: {host.messages}")
+    check(model.run([tensor(x), tensor(w)], [tensor(a), tensor(b)]) == OK, "a model works on after failures")
+    model.close()
+    check(not host.live, "refused: nothing left")
+    for at in range(1, 12):
+        host = Host()
+        host.fail_at = at
+        model = Model(library, "chain", host)
+        made = [tensor(shape=[0, 0], dtype=np.float32), tensor(shape=[0], dtype=np.float32)]
+        status = model.status or model.run([tensor(x), tensor(w)], made)
+        check(status == (MEMORY if host.total >= at else OK), f"allocation {at} refused: {status} {host.messages}")
+        check((status == MEMORY) == any(code == MEMORY for code, _ in host.messages), f"allocation {at}: message")
+        for t in made:
+            if t.data:
+                host.free(None, t.data)
+        if not model.status:
+            model.close()
+        check(not host.live, f"allocation {at} refused: nothing left")
+    host = Host()
+    host.env.version = 2
+    check(Model(library, "chain", host).status == INVALID, "another version of the environment")
+    host = Host()
+    handle = c.c_void_p()
+    check(library.rill_chain_open(c.byref(host.env), b"side", c.byref(handle)) == INVALID and "side file" in host.messages[0][1], "a side file")
+
+
+def main():
+    plugin = os.path.join(BUILD, "lib/rill/rill-llvm.so")
+    if not os.path.exists(plugin):
+        print("abi: 0 passed, 0 failed, 1 skipped")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        text, path = os.path.join(folder, "m.rill"), os.path.join(folder, "m.so")
+        with open(text, "w") as file:
+            file.write(MODULE)
+        subprocess.run([os.path.join(BIN, "ir-translate"), "--to-llvm", "--opt", "--cpu=native", "--emit=so", text, "-o", path], check=True)
+        library = c.CDLL(path)
+        check(hasattr(library, "rill_odd_x20name"), "a name that is no C identifier")
+        check(hasattr(library, "rill_chain_x5fopen_open"), "a name that looks like another function's")
+        test_values(library, folder)
+        test_kinds(library)
+        test_later(library)
+        test_refused(library)
+    print(f"abi: {counts[True]} passed, {counts[False]} failed")
+    return counts[False] > 0
+
+
+sys.exit(main())
