@@ -12,6 +12,7 @@ typedef struct ir_target_options {
   const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
   bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
   unsigned threads;         /* compile threads; 0: two */
+  unsigned run_threads;     /* threads of a run; 0: as many as there are processors */
 } ir_target_options;
 
 enum { IR_PLUGIN_VERSION = 1 };

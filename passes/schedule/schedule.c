@@ -131,6 +131,19 @@ static void open_axis(ir_nest *nest, ir_builder *b, ir_op *compute, size_t axis,
   ir_map_put(nest->scratch, &nest->values, old, variable);
 }
 
+/* Threads may share the outermost axes: SHARED_AXES of more than one round, up to the vectorized one. *SHARED counts them. */
+enum { SHARED_AXES = 2 };
+
+static const char *mode_of(ir_op *compute, size_t axis, int vector, size_t *shared) {
+  if ((int)axis == vector) {
+    *shared = SHARED_AXES;
+    return "vectorize";
+  }
+  if (*shared == SHARED_AXES) return "serial";
+  *shared += !is_one(ir_op_operand(compute, axis));
+  return "parallel";
+}
+
 /* The stores of one nest, inside its spatial loops. */
 static void build_body(ir_nest *nest, ir_builder b, ir_op *compute) {
   ir_region *region = ir_op_region(compute, 0);
@@ -182,7 +195,8 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
     bool whole = ir_op_region(group->computes[i], 0)->spatial_count == shared && !reduces_in_lanes(group->computes[i]);
     if (!whole) vector = -1;
   }
-  for (size_t axis = 0; axis < shared; axis++) open_axis(&nest, &b, first, axis, (int)axis == vector ? "vectorize" : "serial");
+  size_t threads = 0;
+  for (size_t axis = 0; axis < shared; axis++) open_axis(&nest, &b, first, axis, mode_of(first, axis, vector, &threads));
   for (size_t c = 1; c < group->count; c++) {
     for (size_t axis = 0; axis < shared; axis++) {
       ir_value *variable = ir_map_get(&nest.values, ir_op_region(first, 0)->args[axis]);
@@ -196,8 +210,9 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
     ir_op *compute = group->computes[c];
     ir_builder inner = b;
     int own = vector >= 0 ? -1 : vector_axis(compute, shared);
+    size_t inside = shared ? SHARED_AXES : 0;
     for (size_t axis = shared; axis < ir_op_region(compute, 0)->spatial_count; axis++) {
-      open_axis(&nest, &inner, compute, axis, (int)axis == own ? "vectorize" : "serial");
+      open_axis(&nest, &inner, compute, axis, mode_of(compute, axis, own, &inside));
     }
     build_body(&nest, inner, compute);
     run->stats[NESTS]++;

@@ -139,6 +139,7 @@ ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options)
   bool fine = emit_target_find(module->context->diags, &program->arena, options->triple, options->cpu ? options->cpu : "native",
                                &program->emitted.target) &&
               emit_program_plan(&program->emitted, false) && build(program, threads);
+  if (fine && options->run_threads != 1) program->threads = ir_threads_new(options->run_threads);
   if (fine) return program;
   ir_llvm_free(program);
   return NULL;
@@ -147,6 +148,7 @@ ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options)
 void ir_llvm_free(ir_program *program) {
   if (!program) return;
   if (program->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(program->jit));
+  ir_threads_free(program->threads);
   ir_pool_empty(&program->pool);
   emit_target_free(&program->emitted.target);
   ir_arena_free(&program->arena);

@@ -6,6 +6,7 @@
 #include "../../targets/llvm/abi.h"
 #include "../../targets/llvm/program.h"
 #include "../plugin.h"
+#include "../threads.h"
 
 #include <llvm-c/LLJIT.h>
 
@@ -31,6 +32,7 @@ struct ir_program {
   const void **constants;
   ir_map entries; /* ir_func -> address */
   ir_pool pool;
+  ir_threads *threads; /* NULL: the caller alone */
 };
 
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options);

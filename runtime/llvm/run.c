@@ -4,6 +4,8 @@
 #include "runtime/llvm/jit.h"
 #include "runtime/tensor.h"
 
+#include <stdatomic.h>
+
 extern const ir_plugin ir_plugin_llvm;
 
 typedef struct ir_run {
@@ -51,6 +53,42 @@ static void fail(rill_context *context, const rill_failure *failure, const int64
   } else {
     ir_error_in(diags, *failure->where ? failure->where : "llvm", "%s", text);
   }
+}
+
+/* --- threads --- */
+
+struct sharing {
+  rill_context context; /* for the threads: without a voice, so that what a failure says does not depend on who came first */
+  rill_body *body;
+  void *data;
+  int64_t count, chunks;
+  atomic_int failed;
+};
+
+static void run_chunk(void *data, size_t i) {
+  struct sharing *s = data;
+  int64_t begin = s->count * (int64_t)i / s->chunks, end = s->count * ((int64_t)i + 1) / s->chunks;
+  if (s->body(&s->context, s->data, begin, end)) atomic_store(&s->failed, 1);
+}
+
+static void say_nothing(rill_context *context, const rill_failure *failure, const int64_t *values) {
+  (void)context;
+  (void)failure;
+  (void)values;
+}
+
+static int32_t parallel(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data) {
+  enum { LEAST = 1 << 15, CHUNKS = 4 /* for each thread, so that nobody waits long for the last one */ };
+  const ir_run *run = (ir_run *)context;
+  int64_t rounds = cost >= LEAST ? 1 : LEAST / (cost > 0 ? cost : 1), chunks = count / rounds;
+  int64_t most = CHUNKS * (int64_t)ir_threads_count(run->program->threads);
+  if (chunks > most) chunks = most;
+  if (chunks < 2) return body(context, data, 0, count);
+  struct sharing s = {.context = *context, .body = body, .data = data, .count = count, .chunks = chunks};
+  s.context.fail = say_nothing;
+  ir_threads_run(run->program->threads, (size_t)chunks, run_chunk, &s);
+  /* Once more in order: the first failure is the one that is told. */
+  return s.failed ? body(context, data, 0, count) : 0;
 }
 
 /* --- arguments --- */
@@ -148,7 +186,7 @@ bool ir_llvm_run(ir_program *program, const char *entry, size_t count, ir_tensor
              func->param_count, func->result_count, count, result_count);
     return false;
   }
-  ir_run run = {.context = {take, give, fail, program->constants}, .program = program};
+  ir_run run = {.context = {take, give, fail, program->constants, program->threads ? parallel : NULL}, .program = program};
   bool fine = returns_tensors(&run, func) && call(&run, func, count, arguments, results);
   ir_arena_free(&run.arena);
   return fine;

@@ -22,12 +22,19 @@ typedef struct rill_failure {
 } rill_failure;
 
 typedef struct rill_context rill_context;
+
+/* Rounds BEGIN to END of a loop whose rounds are independent; 0, or not where a check failed. */
+typedef int32_t rill_body(rill_context *context, void *data, int64_t begin, int64_t end);
+
 struct rill_context {
   /* At least BYTES (>= 0) aligned to 64; NULL after having reported that there are none. */
   void *(*alloc)(rill_context *context, int64_t bytes);
   void (*free)(rill_context *context, void *memory); /* takes NULL */
   void (*fail)(rill_context *context, const rill_failure *failure, const int64_t *values);
   const void *const *constants; /* by number, where code was compiled for this process */
+  /* Runs BODY over COUNT rounds, on several threads where that pays; COST: of one round, in operations on elements or
+   * thereabouts. What it returns is BODY's. Bodies neither allocate nor free. */
+  int32_t (*parallel)(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data);
 };
 
 /* A graph function: 0, or not after `fail` or `alloc` reported something; then no output holds memory. */

@@ -40,11 +40,12 @@ void emit_kernel_prepare(ir_arena *arena, ir_func *func, const char *name, emit_
   }
 }
 
-LLVMValueRef emit_kernel_declare(emit_unit *unit, const emit_kernel *kernel) {
-  LLVMValueRef function = LLVMGetNamedFunction(unit->module, kernel->name);
+/* MORE: i64 parameters behind the kernel's own. */
+static LLVMValueRef declare(emit_unit *unit, const emit_kernel *kernel, const char *name, size_t more) {
+  LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
   if (function) return function;
   const ir_func *func = kernel->func;
-  LLVMTypeRef *types = ir_new_array(unit->arena, LLVMTypeRef, 1 + func->param_count + kernel->symbol_count);
+  LLVMTypeRef *types = ir_new_array(unit->arena, LLVMTypeRef, 1 + func->param_count + kernel->symbol_count + more);
   unsigned count = 0;
   types[count++] = unit->ptr;
   for (size_t i = 0; i < func->param_count; i++) {
@@ -52,8 +53,12 @@ LLVMValueRef emit_kernel_declare(emit_unit *unit, const emit_kernel *kernel) {
     bool buffer = !param->symbol && ir_is_tensor(param->type);
     types[count++] = buffer ? unit->ptr : emit_type(unit, ir_type_dtype(param->type), param->type->lanes);
   }
-  for (size_t i = 0; i < kernel->symbol_count; i++) types[count++] = unit->i64;
-  function = LLVMAddFunction(unit->module, kernel->name, LLVMFunctionType(unit->i32, types, count, 0));
+  for (size_t i = 0; i < kernel->symbol_count + more; i++) types[count++] = unit->i64;
+  return LLVMAddFunction(unit->module, name, LLVMFunctionType(unit->i32, types, count, 0));
+}
+
+LLVMValueRef emit_kernel_declare(emit_unit *unit, const emit_kernel *kernel) {
+  LLVMValueRef function = declare(unit, kernel, kernel->name, 0);
   if (unit->whole) LLVMSetLinkage(function, LLVMInternalLinkage);
   return function;
 }
@@ -176,22 +181,56 @@ static void check_bcasts(emit_function *f, const ir_func *func) {
   }
 }
 
-bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel) {
+/* A function with the kernel's parameters, which are bound. */
+static void start(emit_function *f, emit_unit *unit, const emit_kernel *kernel, LLVMValueRef function) {
   ir_func *func = kernel->func;
-  LLVMValueRef function = emit_kernel_declare(unit, kernel);
   emit_function_attributes(unit, function);
   param_attributes(unit, func, function);
-  emit_function f;
-  emit_function_start(&f, unit, func, function);
-  f.hoists = true;
-  emit_facts_start(&f);
+  emit_function_start(f, unit, func, function);
+  f->hoists = true;
+  emit_facts_start(f);
   const ir_attr *trusted = ir_dict_get(func->item.attrs, "assume_in_bounds");
-  f.assume_in_bounds = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;
-  bind_params(&f, kernel);
+  f->assume_in_bounds = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;
+  bind_params(f, kernel);
+}
+
+/* Some of the rounds of LOOP, which is all that KERNEL does; what its facts say has been checked. NULL after a report. */
+static LLVMValueRef define_range(emit_unit *unit, emit_kernel *kernel, ir_op *loop) {
+  LLVMValueRef range = declare(unit, kernel, ir_arena_printf(unit->arena, "%s.rounds", kernel->name), 2);
+  LLVMSetLinkage(range, LLVMInternalLinkage);
+  emit_function f;
+  start(&f, unit, kernel, range);
+  unsigned count = LLVMCountParams(range);
+  LLVMValueRef block = emit_i64(unit, emit_round_block(loop));
+  f.ranged = loop;
+  f.first = LLVMBuildMul(f.builder, LLVMGetParam(range, count - 2), block, "first");
+  f.last = LLVMBuildMul(f.builder, LLVMGetParam(range, count - 1), block, "last");
+  if (emit_round_block(loop) > 1) {
+    LLVMValueRef extent = emit_scalar(&f, ir_op_operand(loop, 0)).value;
+    LLVMValueRef ends = LLVMBuildICmp(f.builder, LLVMIntSLT, extent, f.last, "");
+    f.last = LLVMBuildSelect(f.builder, ends, extent, f.last, "");
+  }
+  emit_region(&f, kernel->func->body);
+  bool fine = !f.failed;
+  emit_function_end(&f);
+  return fine ? range : NULL;
+}
+
+bool emit_kernel_define(emit_unit *unit, emit_kernel *kernel) {
+  ir_func *func = kernel->func;
+  ir_op *loop = emit_shared_loop(unit, func);
+  LLVMValueRef range = loop ? define_range(unit, kernel, loop) : NULL;
+  if (loop && !range) return false;
+  emit_function f;
+  start(&f, unit, kernel, emit_kernel_declare(unit, kernel));
   check_symbols(&f, func);
   check_where(&f, func);
   check_bcasts(&f, func);
-  emit_region(&f, func->body);
+  if (range) {
+    emit_share_rounds(&f, loop, range, ir_arena_printf(unit->arena, "%s.thread", kernel->name));
+  } else {
+    emit_region(&f, func->body);
+  }
   kernel->can_fail = f.fail != NULL;
   bool fine = !f.failed;
   emit_function_end(&f);

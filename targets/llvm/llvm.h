@@ -129,6 +129,8 @@ struct emit_function {
   ir_map twins;                  /* ir_facts -> the same in terms of the names of `sizes` */
   ir_vec(const ir_expr *) bcasts; /* bcast(a, b) of the parameters' types, which have been checked */
   bool assume_in_bounds;
+  const ir_op *ranged;           /* the loop of which this function runs rounds FIRST to LAST only */
+  LLVMValueRef first, last;
   unsigned width;                /* lanes of the vectorized loop around; 1: none */
   LLVMValueRef mask;             /* i1 vector: lanes that are on; NULL: all */
   bool unswitched;               /* inside a copy of a condition's body for whole vectors: no further copies */
@@ -283,8 +285,19 @@ emit_known *emit_known_of(emit_function *f, const void *a, const void *b, const 
 void emit_region(emit_function *f, ir_region *region);
 /* One round of a `for`. */
 void emit_round(emit_function *f, ir_op *loop, emit_value counter);
+/* The loops that OP and what stands alone in it are, while they are `parallel`: rounds of all of them are counted as one. */
+size_t emit_parallel_depth(ir_op *op);
 /* A `for ... vectorize`; false where it has to be a scalar loop. */
 bool emit_vector_for(emit_function *f, ir_op *loop);
+/* Rounds f->first to f->last of f->ranged, which is `parallel`. */
+void emit_ranged_for(emit_function *f, ir_op *loop);
+/* --- kernels shared between threads (parallel.c) --- */
+/* The loop of FUNC whose rounds may be shared; NULL where there is none. */
+ir_op *emit_shared_loop(const emit_unit *unit, ir_func *func);
+/* Rounds of LOOP that make one of those which are counted: more than one of a vectorized loop. */
+int64_t emit_round_block(ir_op *loop);
+/* The body of a kernel whose rounds RANGE runs, a function with the kernel's parameters and the first and the last round. */
+void emit_share_rounds(emit_function *f, ir_op *loop, LLVMValueRef range, const char *name);
 /* The regions of an `if` under a condition that is one bit. */
 void emit_branches(emit_function *f, ir_op *op, LLVMValueRef condition);
 /* The lanes in which a condition holds, without making a vector of the counter; NULL where the condition is of another

@@ -26,16 +26,21 @@ static void emit_for(emit_function *f, ir_op *op) {
   emit_unit *unit = f->unit;
   const char *mode = ir_get_word(op, "mode");
   bool unroll = !strcmp(mode, "unroll");
+  if (f->ranged == op && !strcmp(mode, "parallel")) {
+    emit_ranged_for(f, op);
+    return;
+  }
   if (!strcmp(mode, "vectorize") && emit_vector_for(f, op)) return;
   LLVMValueRef extent = emit_scalar(f, ir_op_operand(op, 0)).value;
   int64_t count, factor = ir_get_int(op, "factor");
   bool constant = emit_is_const(extent, &count);
-  if (constant && ((unroll && !factor && count <= MOST_ROUNDS) || count <= 1)) {
+  if (constant && f->ranged != op && ((unroll && !factor && count <= MOST_ROUNDS) || count <= 1)) {
     for (int64_t i = 0; i < count; i++) emit_round(f, op, emit_uniform_value(emit_i64(unit, i)));
     return;
   }
   const ir_string *name = ir_op_region(op, 0)->args[0]->name;
-  emit_loop loop = emit_loop_begin(f, emit_i64(unit, 0), extent, 1, name ? name->text : "i");
+  bool ranged = f->ranged == op;
+  emit_loop loop = emit_loop_begin(f, ranged ? f->first : emit_i64(unit, 0), ranged ? f->last : extent, 1, name ? name->text : "i");
   if (unroll) loop.unroll = factor;
   emit_round(f, op, emit_uniform_value(loop.counter));
   emit_loop_end(f, &loop);

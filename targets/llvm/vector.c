@@ -82,14 +82,14 @@ static void masked_rest(emit_function *f, const shape *s, LLVMValueRef at, LLVMV
   emit_at(f, join);
 }
 
-static void any_count(emit_function *f, const shape *s, LLVMValueRef count) {
+/* Rounds FROM to COUNT, FROM a multiple of any width. */
+static void any_count(emit_function *f, const shape *s, LLVMValueRef from, LLVMValueRef count) {
   emit_unit *unit = f->unit;
-  LLVMValueRef zero = emit_i64(unit, 0);
   /* No rounds where the count is negative. */
-  LLVMValueRef negative = LLVMBuildICmp(B, LLVMIntSLT, count, zero, "");
-  count = LLVMBuildSelect(B, negative, zero, count, "");
+  LLVMValueRef negative = LLVMBuildICmp(B, LLVMIntSLT, count, from, "");
+  count = LLVMBuildSelect(B, negative, from, count, "");
   LLVMValueRef whole = LLVMBuildAnd(B, count, emit_i64(unit, -(int64_t)s->width), "");
-  loop_of_lanes(f, s, zero, whole, s->width);
+  loop_of_lanes(f, s, from, whole, s->width);
   if (s->masks) {
     masked_rest(f, s, whole, count);
   } else {
@@ -108,8 +108,10 @@ bool emit_vector_for(emit_function *f, ir_op *loop) {
   s.masks = target->all_masks || (target->masks && !s.plan.awkward);
   LLVMValueRef count = emit_scalar(f, ir_op_operand(loop, 0)).value;
   int64_t known;
-  if (!emit_is_const(count, &known)) {
-    any_count(f, &s, count);
+  if (f->ranged == loop) {
+    any_count(f, &s, f->first, f->last);
+  } else if (!emit_is_const(count, &known)) {
+    any_count(f, &s, emit_i64(f->unit, 0), count);
   } else if (known > 0) {
     constant_count(f, &s, known);
   }

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 import numpy as np
 
@@ -81,18 +82,21 @@ class Tensor(c.Structure):
 ALLOC = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t, c.c_size_t)
 FREE = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
 ERROR = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p)
+BODY = c.CFUNCTYPE(None, c.c_void_p, c.c_size_t)
+PARALLEL = c.CFUNCTYPE(None, c.c_void_p, c.c_size_t, BODY, c.c_void_p)
 
 
 class Env(c.Structure):
-    _fields_ = [("version", c.c_uint32), ("user", c.c_void_p), ("alloc", ALLOC), ("free", FREE), ("parallel_for", c.c_void_p), ("error", ERROR)]
+    _fields_ = [("version", c.c_uint32), ("user", c.c_void_p), ("alloc", ALLOC), ("free", FREE), ("parallel_for", PARALLEL), ("error", ERROR)]
 
 
 class Host:
     """Counts what is allocated and fills it with NaN; keeps the last message. FAIL_AT: that allocation is refused."""
 
-    def __init__(self):
+    def __init__(self, threads=0):
+        self.threads, self.chunks = threads, 0
         self.live, self.total, self.fail_at, self.messages = {}, 0, None, []
-        self.env = Env(1, None, ALLOC(self.alloc), FREE(self.free), None, ERROR(self.error))
+        self.env = Env(1, None, ALLOC(self.alloc), FREE(self.free), PARALLEL(self.parallel) if threads else PARALLEL(0), ERROR(self.error))
 
     def alloc(self, _, size, align):
         self.total += 1
@@ -106,6 +110,15 @@ class Host:
 
     def free(self, _, memory):
         del self.live[memory]
+
+    def parallel(self, _, count, body, data):
+        self.chunks += count
+        order = list(range(count))[::-1]
+        workers = [threading.Thread(target=lambda part: [body(data, i) for i in part], args=(order[k::self.threads],)) for k in range(self.threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
 
     def error(self, _, code, message):
         self.messages.append((code, message.decode()))
@@ -217,6 +230,20 @@ def test_values(library, folder):
     model = Model(library, "chain", None)
     check(model.status == OK and model.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)]) == OK, "without an environment")
     model.close()
+
+
+def test_threads(library):
+    x, w = f32(700, 300), f32(300, 5, seed=2)
+    found = []
+    for threads in (0, 1, 2, 7):
+        host = Host(threads)
+        model = Model(library, "chain", host)
+        ya, yb = np.full((700, 5), np.nan, np.float32), np.full(700, np.nan, np.float32)
+        check(model.run([tensor(x), tensor(w)], [tensor(ya), tensor(yb)]) == OK, f"{threads} threads")
+        check((host.chunks > 1) == (threads > 0), f"{threads} threads: {host.chunks} chunks")
+        found.append(ya.tobytes() + yb.tobytes())
+        model.close()
+    check(len(set(found)) == 1, "equal bits on any number of threads")
 
 
 def test_kinds(library):
@@ -338,6 +365,7 @@ def main():
         check(hasattr(library, "rill_odd_x20name"), "a name that is no C identifier")
         check(hasattr(library, "rill_chain_x5fopen_open"), "a name that looks like another function's")
         test_values(library, folder)
+        test_threads(library)
         test_kinds(library)
         test_later(library)
         test_refused(library)

@@ -33,7 +33,7 @@ static const ir_opt rows[] = {
     ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect"),
     ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect"),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
-    ROW(UINT, threads, "threads", "1", "threads to run on; for now 1", .min = 1, .max = 1),
+    ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
     OPT_CHOICE(struct options, checked, "checked", "default|on|off", "default", "stop at indices out of range and divisions by zero; on by default in the interpreter, off in compiled code"),
     ROW(STRINGS, bind, "bind", NULL, "fix a size symbol before anything else", .value = "SYMBOL=N"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
@@ -131,7 +131,7 @@ static bool run_module(struct job *job, ir_module *module) {
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
   double start = now();
   if (!inputs || !lower(job, module) || !(entry = find_entry(job, module))) return false;
-  const ir_executor_options executor_options = {.checked = options->checked};
+  const ir_executor_options executor_options = {.checked = options->checked, .threads = (unsigned)options->threads};
   ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
                                                        : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
   if (!executor) return false;

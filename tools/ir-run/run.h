@@ -29,6 +29,7 @@ struct ir_executor {
 };
 typedef struct ir_executor_options {
   int checked; /* 0: the executor's default, 1 on, 2 off */
+  unsigned threads; /* 0: as many as there are processors; the interpreter runs on one */
 } ir_executor_options;
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options);
 ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options);

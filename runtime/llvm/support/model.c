@@ -33,11 +33,6 @@ static void plain_free(void *user, void *memory) {
   free(memory);
 }
 
-static void plain_for(void *user, size_t count, void (*body)(void *data, size_t i), void *data) {
-  (void)user;
-  for (size_t i = 0; i < count; i++) body(data, i);
-}
-
 static void plain_error(void *user, int code, const char *message) {
   (void)user;
   (void)code;
@@ -52,7 +47,6 @@ static void complete(rill_env *env, const rill_env *given) {
     env->alloc = plain_alloc;
     env->free = plain_free;
   }
-  if (!env->parallel_for) env->parallel_for = plain_for;
   if (!env->error) env->error = plain_error;
 }
 
@@ -202,6 +196,41 @@ static void fail(rill_context *context, const rill_failure *failure, const int64
     }
   }
   tell(model, RILL_FAILED, &m);
+}
+
+/* --- threads --- */
+
+struct sharing {
+  rill_context context; /* for the threads: without a voice, so that what a failure says does not depend on who came first */
+  rill_body *body;
+  void *data;
+  int64_t count, chunks;
+  int failed;
+};
+
+static void run_chunk(void *data, size_t i) {
+  struct sharing *s = data;
+  int64_t begin = s->count * (int64_t)i / s->chunks, end = s->count * ((int64_t)i + 1) / s->chunks;
+  if (s->body(&s->context, s->data, begin, end)) __atomic_store_n(&s->failed, 1, __ATOMIC_RELAXED);
+}
+
+static void say_nothing(rill_context *context, const rill_failure *failure, const int64_t *values) {
+  (void)context;
+  (void)failure;
+  (void)values;
+}
+
+/* The host does not say how many threads it has: chunks of some ten microseconds, but not too many. */
+static int32_t parallel(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data) {
+  enum { LEAST = 1 << 15, MOST_CHUNKS = 64 };
+  rill_model *model = (rill_model *)context;
+  int64_t rounds = cost >= LEAST ? 1 : LEAST / (cost > 0 ? cost : 1), chunks = count / rounds;
+  if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
+  if (chunks < 2) return body(context, data, 0, count);
+  struct sharing s = {.context = {.fail = say_nothing}, .body = body, .data = data, .count = count, .chunks = chunks};
+  model->env.parallel_for(model->env.user, (size_t)chunks, run_chunk, &s);
+  /* Once more in order: the first failure is the one that is told. */
+  return s.failed ? body(context, data, 0, count) : 0;
 }
 
 /* --- tensors --- */
@@ -461,7 +490,7 @@ int32_t rill_support_open(const rill_info *info, const rill_env *given, const ch
   }
   rill_model *model = env.alloc(env.user, sizeof *model, RILL_ALIGN);
   if (!model) return no_memory(&failing, sizeof *model);
-  *model = (rill_model){.context = {.alloc = take, .free = give, .fail = fail}, .info = info, .env = env};
+  *model = (rill_model){.context = {.alloc = take, .free = give, .fail = fail, .parallel = env.parallel_for ? parallel : NULL}, .info = info, .env = env};
   if (!make_lists(model)) {
     rill_support_close(model);
     return RILL_MEMORY;
