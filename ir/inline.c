@@ -10,7 +10,9 @@ static const ir_expr *bound(void *user, ir_context *context, const ir_expr *leaf
 }
 
 const ir_expr *ir_inline_expr(ir_context *context, const ir_binding *binding, const ir_expr *expr) {
-  return ir_expr_replace(context, expr, bound, (void *)(uintptr_t)binding);
+  const ir_expr *replaced = ir_expr_replace(context, expr, bound, (void *)(uintptr_t)binding);
+  /* What is an extent stays one: 2 * 3 is 6 where n * 3 was. */
+  return replaced == expr || replaced->has_args ? replaced : ir_simplify(context, NULL, replaced);
 }
 
 const ir_type *ir_inline_type(ir_context *context, const ir_binding *binding, const ir_type *type) {

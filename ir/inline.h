@@ -9,7 +9,7 @@
  * expressions. A symbol that is not bound stays. Returns FROM's terminator, or NULL where there is none. */
 ir_op *ir_inline_region(ir_builder *b, const ir_region *from, ir_arena *scratch, ir_map *values, const ir_binding *binding);
 
-/* Replacement of bound symbols; others stay. */
+/* Replacement of bound symbols; others stay. An expression without arguments, an extent say, is simplified where it changed. */
 const ir_expr *ir_inline_expr(ir_context *context, const ir_binding *binding, const ir_expr *expr);
 const ir_type *ir_inline_type(ir_context *context, const ir_binding *binding, const ir_type *type);
 

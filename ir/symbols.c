@@ -14,6 +14,7 @@ static void see(void *user, const ir_expr *node) {
 void ir_symbols_in_expr(ir_symbols_used *used, const ir_expr *expr) { ir_expr_walk(used->context, expr, see, used); }
 
 void ir_symbols_in_type(ir_symbols_used *used, const ir_type *type, bool binds) {
+  for (size_t i = 0; type->kind == IR_TYPE_TUPLE && i < type->count; i++) ir_symbols_in_type(used, type->items[i], binds);
   if (type->kind != IR_TYPE_TENSOR && type->kind != IR_TYPE_SHAPE) return;
   for (size_t i = 0; i < type->count; i++) {
     const ir_expr *dim = ir_type_dim(type, i);

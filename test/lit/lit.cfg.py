@@ -41,6 +41,7 @@ config.substitutions += [
     ("%models", models),
     ("%onnxdata", onnx_data),
     ("%examples", os.path.join(root, "examples")),
+    ("%npy", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/npy.py")),
     (r"\bpython\b", "/usr/bin/python3"),
 ]
 
