@@ -63,12 +63,6 @@ static const char *naming(const ir_opt_site *site, const ir_opt *row) {
   return ir_arena_printf(site->arena, "option '%s' of %s", row->name, site->owner);
 }
 
-static ir_slice trimmed(ir_slice text) {
-  while (text.length && strchr(" \t\r\n", text.at[0])) text.at++, text.length--;
-  while (text.length && strchr(" \t\r\n", text.at[text.length - 1])) text.length--;
-  return text;
-}
-
 /* Takes the piece before the next '|' or ',' (SEPARATOR) off the front of *REST; false at its end. */
 static bool next_word(ir_slice *rest, char separator, ir_slice *word) {
   if (!rest->at) return false;
@@ -212,7 +206,7 @@ static bool next_item(ir_slice *rest, ir_slice *item, const char **open) {
     }
   }
   if (depth) return *open = opened[depth - 1], false;
-  *item = trimmed((ir_slice){rest->at, (size_t)(at - rest->at)});
+  *item = ir_slice_trim((ir_slice){rest->at, (size_t)(at - rest->at)});
   *rest = at < end ? (ir_slice){at + 1, (size_t)(end - at - 1)} : (ir_slice){0};
   return true;
 }
@@ -229,7 +223,7 @@ static bool report_open(const ir_opt_site *site, const char *open) {
 /* Strips one pair of brackets around TEXT. */
 static bool unwrapped(ir_slice *text, char open, char close) {
   if (text->length < 2 || text->at[0] != open || text->at[text->length - 1] != close) return false;
-  *text = trimmed((ir_slice){text->at + 1, text->length - 2});
+  *text = ir_slice_trim((ir_slice){text->at + 1, text->length - 2});
   return true;
 }
 
@@ -371,7 +365,7 @@ static void report_unknown(const ir_opt_site *site, const ir_opt *rows, ir_slice
 /* `name=value` or a bare name. */
 static bool parse_entry(const ir_opt_site *site, const ir_opt *rows, void *into, ir_slice entry) {
   const char *equals = entry.length ? memchr(entry.at, '=', entry.length) : NULL;
-  ir_slice name = trimmed((ir_slice){entry.at, equals ? (size_t)(equals - entry.at) : entry.length});
+  ir_slice name = ir_slice_trim((ir_slice){entry.at, equals ? (size_t)(equals - entry.at) : entry.length});
   if (!name.length) {
     report(site, entry, "options of %s: expected a name, found '%s'", site->owner, shown(site, entry));
     return false;
@@ -380,14 +374,14 @@ static bool parse_entry(const ir_opt_site *site, const ir_opt *rows, void *into,
   if (!row) return report_unknown(site, rows, name), false;
   if (!equals && !row->bare) return refuse(site, row, (ir_slice){name.at + name.length, 0}, "");
   if (!equals) return ir_opt_set(site, row, into, ir_slice_of(row->bare));
-  return ir_opt_set(site, row, into, trimmed((ir_slice){equals + 1, (size_t)(entry.at + entry.length - equals - 1)}));
+  return ir_opt_set(site, row, into, ir_slice_trim((ir_slice){equals + 1, (size_t)(entry.at + entry.length - equals - 1)}));
 }
 
 bool ir_opt_parse(const ir_opt_site *site, const ir_opt *rows, void *into, ir_slice text) {
   ir_opt_fields given = {0};
   ir_opt_site inner = *site;
   if (!inner.given) inner.given = &given;
-  ir_slice rest = trimmed(text), entry;
+  ir_slice rest = ir_slice_trim(text), entry;
   unwrapped(&rest, '{', '}');
   if (!rest.length) return true;
   bool ok = true;

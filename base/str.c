@@ -13,6 +13,13 @@ static void reserve(ir_text *text, size_t more) {
   text->capacity = grown;
 }
 
+ir_slice ir_slice_trim(ir_slice text) {
+  static const char blanks[] = {' ', '\t', '\r', '\n'};
+  while (text.length && memchr(blanks, text.at[0], sizeof blanks)) text.at++, text.length--;
+  while (text.length && memchr(blanks, text.at[text.length - 1], sizeof blanks)) text.length--;
+  return text;
+}
+
 void ir_text_bytes(ir_text *text, const char *bytes, size_t length) {
   reserve(text, length);
   if (length) memcpy(text->at + text->length, bytes, length);

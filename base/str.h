@@ -20,6 +20,9 @@ static inline bool ir_slice_equal(ir_slice a, ir_slice b) {
 }
 static inline bool ir_slice_is(ir_slice a, const char *text) { return ir_slice_equal(a, ir_slice_of(text)); }
 
+/* Without the blanks, tabs and line ends around it. */
+ir_slice ir_slice_trim(ir_slice text);
+
 /* An interned string (ir_intern of ir/context.h): equal text, equal pointer. The text ends with NUL. */
 typedef struct ir_string {
   uint32_t length, hash;

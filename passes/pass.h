@@ -102,6 +102,8 @@ typedef struct ir_pipeline_options {
 bool ir_pipeline_parse(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice text);
 /* Appends one pass or preset with option text (`{...}` or empty). */
 bool ir_pipeline_add(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice name, ir_slice options);
+/* The pass called NAME; NULL after an error that suggests a close name, of a preset too where PRESETS. */
+const ir_pass *ir_pass_named(const ir_opt_site *site, ir_slice name, bool presets);
 bool ir_pipeline_run(ir_module *module, const ir_pipeline *pipeline, const ir_pipeline_options *options);
 
 /* A named list of passes. `{target=...}` chooses among the presets of one name. */

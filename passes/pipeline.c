@@ -32,9 +32,17 @@ static const ir_preset *find_preset(ir_slice name) {
   return NULL;
 }
 
-void ir_pass_offer(ir_nearest *nearest) {
+static void offer_passes(ir_nearest *nearest) {
   for (const ir_pass *const *pass = ir_passes; *pass; pass++) ir_nearest_offer(nearest, ir_slice_of((*pass)->name));
+}
+
+static void offer_presets(ir_nearest *nearest) {
   for (const ir_preset *preset = ir_presets; preset->name; preset++) ir_nearest_offer(nearest, ir_slice_of(preset->name));
+}
+
+void ir_pass_offer(ir_nearest *nearest) {
+  offer_passes(nearest);
+  offer_presets(nearest);
 }
 
 static ir_range range_of(const ir_opt_site *site, ir_slice text) {
@@ -73,26 +81,33 @@ static bool add_preset(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice 
       pipeline->fma |= preset->fma;
       return ir_pipeline_parse(site, pipeline, ir_slice_of(preset->passes));
     }
-    ir_text_printf(&choices, "%s'%s'", choices.length ? ", " : "", preset->target);
+    if (*preset->target) ir_text_printf(&choices, "%s'%s'", choices.length ? ", " : "", preset->target);
   }
+  if (!choices.length) return fail(site, options, "preset '%.*s' takes no target, found '%s'", (int)name.length, name.at, parsed.target);
   if (parsed.target) fail(site, options, "preset '%.*s' has no target '%s': it has %s", (int)name.length, name.at, parsed.target, choices.at);
   if (!parsed.target) fail(site, name, "preset '%.*s' needs a target: {target=...}, one of %s", (int)name.length, name.at, choices.at);
   ir_text_free(&choices);
   return false;
 }
 
-bool ir_pipeline_add(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice name, ir_slice options) {
+const ir_pass *ir_pass_named(const ir_opt_site *site, ir_slice name, bool presets) {
   const ir_pass *pass = ir_pass_find(name);
-  if (!pass && find_preset(name)) return add_preset(site, pipeline, name, options);
-  if (!pass) {
-    ir_nearest nearest = {.wanted = name};
-    ir_pass_offer(&nearest);
-    if (nearest.best.at) {
-      return fail(site, name, "unknown pass '%.*s': did you mean '%.*s'?", (int)name.length, name.at,
-                  (int)nearest.best.length, nearest.best.at);
-    }
-    return fail(site, name, "unknown pass '%.*s' (--list-passes lists them)", (int)name.length, name.at);
+  if (pass) return pass;
+  ir_nearest nearest = {.wanted = name};
+  offer_passes(&nearest);
+  if (presets) offer_presets(&nearest);
+  if (nearest.best.at) {
+    fail(site, name, "unknown pass '%.*s': did you mean '%.*s'?", (int)name.length, name.at, (int)nearest.best.length, nearest.best.at);
+  } else {
+    fail(site, name, "unknown pass '%.*s' (--list-passes lists them)", (int)name.length, name.at);
   }
+  return NULL;
+}
+
+bool ir_pipeline_add(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice name, ir_slice options) {
+  if (find_preset(name)) return add_preset(site, pipeline, name, options);
+  const ir_pass *pass = ir_pass_named(site, name, true);
+  if (!pass) return false;
   ir_opt_site named = *site;
   named.owner = ir_arena_printf(site->arena, "pass '%s'", pass->name);
   static const ir_opt none[] = {OPT_END};
@@ -119,21 +134,15 @@ static size_t piece_length(ir_slice text) {
   return text.length;
 }
 
-static ir_slice trim(ir_slice text) {
-  while (text.length && (text.at[0] == ' ' || text.at[0] == '\n')) text.at++, text.length--;
-  while (text.length && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\n')) text.length--;
-  return text;
-}
-
 bool ir_pipeline_parse(const ir_opt_site *site, ir_pipeline *pipeline, ir_slice text) {
   while (text.length) {
     size_t length = piece_length(text);
-    ir_slice piece = trim((ir_slice){text.at, length});
+    ir_slice piece = ir_slice_trim((ir_slice){text.at, length});
     bool more = length < text.length;
     text.at += length + more;
     text.length -= length + more;
     const char *brace = memchr(piece.at, '{', piece.length);
-    ir_slice name = trim((ir_slice){piece.at, brace ? (size_t)(brace - piece.at) : piece.length});
+    ir_slice name = ir_slice_trim((ir_slice){piece.at, brace ? (size_t)(brace - piece.at) : piece.length});
     ir_slice options = brace ? (ir_slice){brace, piece.length - (size_t)(brace - piece.at)} : (ir_slice){"", 0};
     if (!name.length) return fail(site, piece, "expected the name of a pass");
     if (brace && piece.at[piece.length - 1] != '}') return fail(site, options, "expected '}' at the end of the options of '%.*s'", (int)name.length, name.at);

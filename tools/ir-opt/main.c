@@ -7,12 +7,15 @@
 #include "runtime/weights.h"
 
 struct options {
-  const char *output, *pipeline, *list_ops, *list_passes;
+  const char *output, *pipeline;
+  int list_ops, list_passes;
   bool split, verify_diagnostics, no_print, print_locs, strip_locs, allow_elided;
   uint64_t elide_above, max_errors;
   bool remarks, copy_resources;
   ir_pipeline_options run;
 };
+
+enum { LIST_OFF, LIST_TEXT, LIST_MD };
 
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
@@ -29,7 +32,7 @@ static const ir_opt rows[] = {
     ROW(FLAG, run.stats, "stats", "off", "print what each pass counted, to standard error"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
     ROW(FLAG, split, "split-input-file", "off", "take pieces between lines `// -----` as files of their own"),
-    ROW(FLAG, verify_diagnostics, "verify-diagnostics", "off", "compare diagnostics with `// expected-error@+1 {{text}}` comments"),
+    ROW(FLAG, verify_diagnostics, "verify-diagnostics", "off", "compare diagnostics with `// expected-error@+1:COLUMN {{text}}` comments (the column may be left out), and print no module"),
     ROW(FLAG, no_print, "no-print", "off", "check only: print no module"),
     ROW(FLAG, print_locs, "print-locs", "off", "print where each operation came from"),
     ROW(FLAG, strip_locs, "strip-locs", "off", "print no locations, written ones neither"),
@@ -37,8 +40,8 @@ static const ir_opt rows[] = {
     ROW(FLAG, copy_resources, "copy-resources", "off", "copy weights to the output where that is in another folder"),
     ROW(UINT, elide_above, "elide-above", "0", "print resources of more bytes as elided; 0: never", .value = "BYTES"),
     ROW(UINT, max_errors, "max-errors", "20", "errors to show; 0: all"),
-    ROW(STRING, list_ops, "list-ops", NULL, "list the operators and end; =md: docs/spec/operators.md", .value = "FORM", .bare = "text"),
-    ROW(STRING, list_passes, "list-passes", NULL, "list the passes and presets and end; =md: docs/spec/passes.md", .value = "FORM", .bare = "text"),
+    ROW(CHOICE, list_ops, "list-ops", "off|text|md", "off", "list the operators and end; =md: docs/spec/operators.md", .bare = "text"),
+    ROW(CHOICE, list_passes, "list-passes", "off|text|md", "off", "list the passes and presets and end; =md: docs/spec/passes.md", .bare = "text"),
     OPT_END,
 };
 
@@ -93,15 +96,9 @@ static bool process(void *user, const ir_source *source, const char *path, ir_te
 }
 
 static int list(struct job *job) {
-  const char *form = job->options.list_ops ? job->options.list_ops : job->options.list_passes;
-  bool markdown = !strcmp(form, "md");
-  if (!markdown && strcmp(form, "text")) {
-    ir_error_in(job->tool.diags, "ir-opt", "--list-%s takes 'text' or 'md', found '%s'", job->options.list_ops ? "ops" : "passes", form);
-    return IR_EXIT_USAGE;
-  }
   ir_text text = {0};
-  if (job->options.list_ops) ir_ops_document(&text, markdown);
-  if (job->options.list_passes) ir_pass_document(&text, markdown);
+  if (job->options.list_ops) ir_ops_document(&text, job->options.list_ops == LIST_MD);
+  if (job->options.list_passes) ir_pass_document(&text, job->options.list_passes == LIST_MD);
   ir_output *output = ir_output_open(job->tool.diags, job->options.output);
   if (output) ir_output_bytes(output, text.at, text.length);
   bool fine = output && ir_output_commit(output);
@@ -128,6 +125,24 @@ static bool run(struct job *job, const char *path) {
   return fine;
 }
 
+static bool check_names(struct job *job, const ir_opt_strings *names) {
+  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-opt"};
+  for (size_t i = 0; i < names->count; i++) {
+    if (!ir_pass_named(&site, ir_slice_of(names->at[i]), false)) return false;
+  }
+  return true;
+}
+
+/* What no single option can see. */
+static bool check(struct job *job) {
+  const struct options *options = &job->options;
+  if (options->print_locs && options->strip_locs) {
+    ir_error_in(job->tool.diags, "ir-opt", "expected at most one of --print-locs and --strip-locs");
+    return false;
+  }
+  return check_names(job, &options->run.print_before) && check_names(job, &options->run.print_after);
+}
+
 int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
@@ -145,7 +160,9 @@ int main(int argc, char **argv) {
   if (status >= 0) return ir_tool_end(&job.tool, status);
   job.tool.remarks = job.options.remarks;
   job.options.run.parse = ir_tool_reparse;
-  ir_diags_set_limit(job.tool.diags, job.options.max_errors);
+  if (!check(&job)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  /* Each error that is expected must be seen. */
+  ir_diags_set_limit(job.tool.diags, job.options.verify_diagnostics ? 0 : job.options.max_errors);
   if (job.options.list_ops || job.options.list_passes) return ir_tool_end(&job.tool, list(&job));
   bool fine = run(&job, args.count ? args.at[0] : "-");
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);

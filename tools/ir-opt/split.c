@@ -6,7 +6,8 @@
 
 struct expected {
   ir_severity severity;
-  unsigned line; /* 0: no place */
+  unsigned line;   /* 0: no place */
+  unsigned column; /* 0: any */
   ir_slice text;
   ir_range range; /* of the comment */
   bool seen;
@@ -16,21 +17,20 @@ struct checking {
   ir_arena arena;
   ir_vec(struct expected) expected;
   size_t wrong;
-  size_t errors;
 };
 
 static const char *const names[] = {"error", "warning", "remark", "note"};
 
 static void check_one(struct checking *c, ir_diags *diags, const ir_diag *diag) {
   const ir_source *source;
-  unsigned line = 0, column;
+  unsigned line = 0, column = 0;
   bool placed = ir_range_locate(diags, diag->range, &source, &line, &column);
   if (!placed) line = 0;
   for (const ir_diag *note = diag->notes; note; note = note->next) check_one(c, diags, note);
   ir_slice text = ir_slice_of(diag->text);
   for (size_t i = 0; i < c->expected.count; i++) {
     struct expected *e = &c->expected.at[i];
-    if (e->seen || e->severity != diag->severity || e->line != line) continue;
+    if (e->seen || e->severity != diag->severity || e->line != line || (e->column && e->column != column)) continue;
     if (!memmem(text.at, text.length, e->text.at, e->text.length)) continue;
     e->seen = true;
     return;
@@ -43,6 +43,12 @@ static void check_one(struct checking *c, ir_diags *diags, const ir_diag *diag) 
 }
 
 static void check(void *user, ir_diags *diags, const ir_diag *diag) { check_one(user, diags, diag); }
+
+static unsigned number_at(const char **at) {
+  unsigned number = 0;
+  while (**at >= '0' && **at <= '9') number = number * 10 + (unsigned)(*(*at)++ - '0');
+  return number;
+}
 
 /* Reads `@+1`, `@-2`, `@above`, `@below`, `@unknown`; the line meant, 0 for no place. */
 static unsigned target_line(const char **at, unsigned line) {
@@ -60,28 +66,56 @@ static unsigned target_line(const char **at, unsigned line) {
   }
   bool down = **at == '-';
   if (**at == '+' || **at == '-') ++*at;
-  unsigned offset = 0;
-  while (**at >= '0' && **at <= '9') offset = offset * 10 + (unsigned)(*(*at)++ - '0');
+  unsigned offset = number_at(at);
   return down ? line - offset : line + offset;
 }
 
-static void collect(struct checking *c, const ir_source *source) {
+/* The severity that *AT begins with, behind which *AT stands then; -1 for another word. */
+static int severity_at(const char **at) {
+  for (int s = IR_ERROR; s <= IR_NOTE; s++) {
+    size_t length = strlen(names[s]);
+    if (strncmp(*at, names[s], length)) continue;
+    *at += length;
+    return s;
+  }
+  return -1;
+}
+
+static void print_error(struct checking *c, ir_tool *tool, ir_range range, const char *text) {
+  const ir_diag diag = {.severity = IR_ERROR, .range = range, .text = text};
+  ir_diag_print(stderr, tool->diags, &diag);
+  c->wrong++;
+}
+
+/* `expected-` stands at AT, on LINE, which ends at END. */
+static void collect_one(struct checking *c, ir_tool *tool, const ir_source *source, const char *at, const char *end, unsigned line) {
+  uint32_t begin = source->base + (uint32_t)(at - source->text);
+  const char *rest = at + strlen("expected-");
+  int severity = severity_at(&rest);
+  unsigned wanted = target_line(&rest, line), column = 0;
+  if (*rest == ':') rest++, column = number_at(&rest);
+  while (*rest == ' ') rest++;
+  const char *close = strncmp(rest, "{{", 2) ? NULL : memmem(rest, (size_t)(end - rest), "}}", 2);
+  const ir_range range = {begin, begin + (uint32_t)(rest - at)};
+  if (severity < 0 || !close) {
+    print_error(c, tool, range, severity < 0 ? "expected 'expected-' with error, warning, remark or note after it"
+                                             : "expected '@+N', '@-N', '@above', '@below' or '@unknown', perhaps ':COLUMN', then '{{text}}' on the same line");
+    return;
+  }
+  *ir_push(&c->arena, &c->expected) = (struct expected){(ir_severity)severity, wanted, column, {rest + 2, (size_t)(close - rest - 2)}, range, false};
+}
+
+/* Expectations stand in comments, several in one where need be. */
+static void collect(struct checking *c, ir_tool *tool, const ir_source *source) {
   unsigned line = source->first_line;
-  for (const char *at = source->text, *end = at + source->length; at < end; at++) {
-    if (*at == '\n') line++;
-    if (strncmp(at, "expected-", 9)) continue;
-    const char *start = at;
-    const char *word = at + 9;
-    for (int s = IR_ERROR; s <= IR_NOTE; s++) {
-      size_t length = strlen(names[s]);
-      if (strncmp(word, names[s], length)) continue;
-      const char *rest = word + length;
-      unsigned wanted = target_line(&rest, line);
-      while (*rest == ' ') rest++;
-      const char *close = strncmp(rest, "{{", 2) ? NULL : strstr(rest, "}}");
-      if (!close) break;
-      uint32_t begin = source->base + (uint32_t)(start - source->text);
-      *ir_push(&c->arena, &c->expected) = (struct expected){(ir_severity)s, wanted, {rest + 2, (size_t)(close - rest - 2)}, {begin, begin + 1}, false};
+  const char *text = source->text, *last = text + source->length;
+  for (const char *end; text < last; text = end + 1, line++) {
+    end = memchr(text, '\n', (size_t)(last - text));
+    if (!end) end = last;
+    const char *comment = memmem(text, (size_t)(end - text), "//", 2);
+    while (comment && (comment = memmem(comment, (size_t)(end - comment), "expected-", 9))) {
+      collect_one(c, tool, source, comment, end, line);
+      comment++;
     }
   }
 }
@@ -90,7 +124,7 @@ static bool run_piece(ir_tool *tool, const ir_source *source, const char *path, 
                       ir_text *out) {
   if (!expect) return job(user, source, path, out);
   struct checking c = {0};
-  collect(&c, source);
+  collect(&c, tool, source);
   ir_diags_flush(tool->diags);
   ir_diags_set_handler(tool->diags, check, &c);
   size_t before = ir_diags_errors(tool->diags);
@@ -101,9 +135,7 @@ static bool run_piece(ir_tool *tool, const ir_source *source, const char *path, 
   for (size_t i = 0; i < c.expected.count; i++) {
     const struct expected *e = &c.expected.at[i];
     if (e->seen) continue;
-    const ir_diag missing = {.severity = IR_ERROR, .range = e->range, .text = ir_arena_printf(&c.arena, "expected %s '%.*s' was not produced", names[e->severity], (int)e->text.length, e->text.at)};
-    ir_diag_print(stderr, tool->diags, &missing);
-    c.wrong++;
+    print_error(&c, tool, e->range, ir_arena_printf(&c.arena, "expected %s '%.*s' was not produced", names[e->severity], (int)e->text.length, e->text.at));
   }
   if (!fine && !reported) {
     fprintf(stderr, "%s: failed without an error\n", path);

@@ -6,6 +6,7 @@
 #include "tools/ir-run/run.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static ir_tensor *read_array(ir_tool *tool, const char *path) {
   size_t length = strlen(path);
@@ -25,6 +26,21 @@ static ir_tensor *read_array(ir_tool *tool, const char *path) {
 static const char *param_name(ir_tool *tool, const ir_func *entry, size_t i) {
   const ir_param *param = &entry->params[i];
   return param->name ? param->name->text : ir_arena_printf(&tool->arena, "input %zu", i);
+}
+
+/* `NAME=FILE` where NAME is no parameter, and no file has all of this as its name. */
+static bool check_name(ir_tool *tool, const ir_func *entry, const char *text) {
+  const char *equals = strchr(text, '=');
+  if (!equals || !access(text, F_OK)) return true;
+  const ir_slice name = {text, (size_t)(equals - text)};
+  ir_nearest nearest = {.wanted = name};
+  for (size_t i = 0; i < entry->param_count; i++) {
+    if (entry->params[i].name) ir_nearest_offer(&nearest, ir_string_slice(entry->params[i].name));
+  }
+  const char *hint = "";
+  if (nearest.best.at) hint = ir_arena_printf(&tool->arena, ": did you mean '%.*s'?", (int)nearest.best.length, nearest.best.at);
+  ir_error_in(tool->diags, "ir-run", "--input=%s: @%s has no parameter '%.*s'%s", text, entry->item.name->text, (int)name.length, name.at, hint);
+  return false;
 }
 
 /* The parameter that `NAME=` at the start of TEXT names; -1 where it names none. */
@@ -48,6 +64,7 @@ ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_stri
       const char *path = files->at[f];
       int at = named_param(entry, files->at[f], &path);
       if ((at >= 0) != (pass == 0)) continue;
+      if (at < 0 && !check_name(tool, entry, path)) return NULL;
       while (at < 0 && next < entry->param_count && inputs[next]) next++;
       size_t slot = at >= 0 ? (size_t)at : next;
       if (slot >= entry->param_count) {
@@ -72,11 +89,18 @@ ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_stri
   return inputs;
 }
 
-bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count) {
-  if (files->count > count) {
-    ir_error_in(tool->diags, files->at[count], "one output too many: there are %zu results", count);
-    return false;
-  }
+static bool check_count(ir_tool *tool, const ir_opt_strings *files, const char *what, const ir_func *entry) {
+  if (files->count <= entry->result_count) return true;
+  ir_error_in(tool->diags, files->at[entry->result_count], "one %s too many: @%s has %zu result%s", what, entry->item.name->text,
+              entry->result_count, entry->result_count == 1 ? "" : "s");
+  return false;
+}
+
+bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_strings *outputs, const ir_opt_strings *expect) {
+  return check_count(tool, outputs, "output", entry) && check_count(tool, expect, "expectation", entry);
+}
+
+bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results) {
   for (size_t i = 0; i < files->count; i++) {
     const ir_tensor *tensor = results[i];
     ir_npy array = {.dtype = (ir_dtype)tensor->dtype, .rank = (int)tensor->rank, .bytes = tensor->data, .size = tensor->size};
@@ -135,13 +159,9 @@ static bool compare(const char *path, const ir_tensor *got, const ir_tensor *wan
   return !wrong;
 }
 
-bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count, ir_tolerance tolerance) {
+bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, ir_tolerance tolerance) {
   bool fine = true;
   for (size_t i = 0; i < files->count; i++) {
-    if (i >= count) {
-      ir_error_in(tool->diags, files->at[i], "one expectation too many: there are %zu results", count);
-      return false;
-    }
     ir_tensor *want = read_array(tool, files->at[i]);
     if (!want) return false;
     const ir_tensor *got = results[i];

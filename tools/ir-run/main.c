@@ -30,8 +30,8 @@ static const ir_opt rows[] = {
     ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name; also a TensorProto (.pb)", .value = "[NAME=]FILE.npy"),
     ROW(STRINGS, outputs, "output", NULL, "where results go, in order; without any they are printed", .value = "FILE.npy"),
     ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
-    ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect"),
-    ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect"),
+    ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect", .max = INT64_MAX),
+    ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect", .max = INT64_MAX),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
     ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
     OPT_CHOICE(struct options, checked, "checked", "default|on|off", "default", "stop at indices out of range and divisions by zero; on by default in the interpreter, off in compiled code"),
@@ -63,9 +63,14 @@ static int by_value(const void *a, const void *b) {
 
 static ir_func *find_entry(struct job *job, ir_module *module) {
   const char *name = job->options.entry;
-  ir_item *item = ir_module_find(module, ir_intern(job->tool.context, ir_slice_of(*name == '@' ? name + 1 : name)));
+  if (*name == '@') name++;
+  ir_item *item = ir_module_find(module, ir_intern(job->tool.context, ir_slice_of(name)));
   ir_func *func = item && item->kind == IR_ITEM_FUNC ? (ir_func *)item : NULL;
   if (func && func->body) return func;
+  if (item) {
+    ir_error(job->tool.diags, item->range, "ir-run: '@%s' %s (--entry=NAME)", name, func ? "has no body to run" : "is not a func: only these are run");
+    return NULL;
+  }
   ir_nearest nearest = {.wanted = ir_slice_of(name)};
   ir_each_body(each, module) {
     if (each->item.kind == IR_ITEM_FUNC) ir_nearest_offer(&nearest, ir_string_slice(each->item.name));
@@ -73,7 +78,7 @@ static ir_func *find_entry(struct job *job, ir_module *module) {
   if (nearest.best.at) {
     ir_error_in(job->tool.diags, "ir-run", "no func '@%s': did you mean '@%.*s'?", name, (int)nearest.best.length, nearest.best.at);
   } else {
-    ir_error_in(job->tool.diags, "ir-run", "no func '@%s' with a body in the module (--entry=NAME)", name);
+    ir_error_in(job->tool.diags, "ir-run", "no func '@%s' in the module (--entry=NAME)", name);
   }
   return NULL;
 }
@@ -112,9 +117,9 @@ static bool measure(struct job *job, ir_executor *executor, const ir_func *entry
 static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
   const struct options *options = &job->options;
   size_t count = entry->result_count;
-  if (!ir_run_write(&job->tool, &options->outputs, results, count)) return false;
+  if (!ir_run_write(&job->tool, &options->outputs, results)) return false;
   const ir_tolerance tolerance = {options->rtol, options->atol};
-  if (!ir_run_expect(&job->tool, &options->expect, results, count, tolerance)) return false;
+  if (!ir_run_expect(&job->tool, &options->expect, results, tolerance)) return false;
   if (!options->outputs.count && !options->expect.count) {
     for (size_t i = 0; i < count; i++) ir_run_print(ir_arena_printf(&job->tool.arena, "%zu", i), results[i]);
   }
@@ -126,7 +131,7 @@ static bool run_module(struct job *job, ir_module *module) {
   const struct options *options = &job->options;
   if (!ir_bind_symbols(module, &options->bind, "ir-run")) return false;
   ir_func *entry = find_entry(job, module);
-  if (!entry) return false;
+  if (!entry || !ir_run_check_files(&job->tool, entry, &options->outputs, &options->expect)) return false;
   size_t count = 0;
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
   double start = now();

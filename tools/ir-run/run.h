@@ -9,14 +9,17 @@
 /* The inputs of ENTRY from `[NAME=]file.npy` arguments. NAME counts only where an input has that name; the others fill
  * the inputs without one in order. Reports what is missing or too much. */
 ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_strings *files, size_t *count);
-bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count);
+/* Reports more files of --output or --expect than ENTRY has results. */
+bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_strings *outputs, const ir_opt_strings *expect);
+/* Each takes results in order, no more files than there are results. */
+bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results);
 
 typedef struct ir_tolerance {
   double relative, absolute;
 } ir_tolerance;
 /* Compares results with .npy files in order and prints the largest error of each, and where. An element fits where
  * |got - expected| <= absolute + relative * |expected|; NaN fits NaN; integers and bools must be equal. */
-bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, size_t count, ir_tolerance tolerance);
+bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, ir_tolerance tolerance);
 /* `name: f32[2, 3]` and the elements, a few of them where there are many. */
 void ir_run_print(const char *name, const ir_tensor *tensor);
 

@@ -98,6 +98,27 @@ static bool translate(struct job *job, const char *path) {
   return fine;
 }
 
+/* Options of one direction alone are refused in the other. */
+static bool check(struct job *job, const ir_args *args) {
+  const struct options *options = &job->options;
+  if (options->from_onnx == options->to_llvm) {
+    ir_error_in(job->tool.diags, "ir-translate", "expected either --import-onnx or --to-llvm");
+    return false;
+  }
+  const struct {
+    const void *field;
+    const char *name;
+  } lowering[] = {{&options->lower, "opt"},    {&options->triple, "triple"},         {&options->cpu, "cpu"},
+                  {&options->run.exact, "exact"}, {&options->run.fp.fma, "fp"},      {&options->run.fp.order, "fp"},
+                  {&options->run.fp.math, "fp"}, {&options->remarks, "remarks"}};
+  for (size_t i = 0; options->from_onnx && i < ir_count_of(lowering); i++) {
+    if (!ir_args_given(args, lowering[i].field)) continue;
+    ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for --to-llvm, not for --import-onnx", lowering[i].name);
+    return false;
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
@@ -111,10 +132,7 @@ int main(int argc, char **argv) {
   if (status >= 0) return ir_tool_end(&job.tool, status);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
-  if (job.options.from_onnx == job.options.to_llvm) {
-    ir_error_in(job.tool.diags, "ir-translate", "expected either --import-onnx or --to-llvm");
-    return ir_tool_end(&job.tool, IR_EXIT_USAGE);
-  }
+  if (!check(&job, &args)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   const char *path = args.count ? args.at[0] : "-";
   bool fine = job.options.from_onnx ? import(&job, path) : translate(&job, path);
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
