@@ -201,7 +201,7 @@ static bool contents(ir_parser *p, const ir_node *node, ir_resource *resource) {
   bool elided = node->kind == N_ID && ir_slice_is(name, "elided");
   if (!elided) ir_parse_error(p, node->range, "expected base64(\"...\"), file(\"path\", key=\"name\") or elided");
   if (elided && !p->options.allow_elided)
-    ir_parse_error(p, node->range, "the bytes of this resource have been left out");
+    ir_parse_error(p, node->range, "the bytes of this resource have been left out: --allow-elided takes it where nothing needs them");
   resource->kind = IR_RESOURCE_ELIDED;
   return elided && p->options.allow_elided;
 }

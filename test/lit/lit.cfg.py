@@ -42,6 +42,7 @@ config.substitutions += [
     ("%onnxdata", onnx_data),
     ("%examples", os.path.join(root, "examples")),
     ("%npy", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/npy.py")),
+    ("%exits", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/exits.py")),
     (r"\bpython\b", "/usr/bin/python3"),
 ]
 
