@@ -23,9 +23,17 @@ static ir_tensor *read_array(ir_tool *tool, const char *path) {
   return ir_tensor_wrap(array.dtype, (size_t)array.rank, array.dims, array.bytes, NULL, NULL);
 }
 
+/* "'x'", or the number of a parameter without a name. */
 static const char *param_name(ir_tool *tool, const ir_func *entry, size_t i) {
   const ir_param *param = &entry->params[i];
-  return param->name ? param->name->text : ir_arena_printf(&tool->arena, "input %zu", i);
+  return param->name ? ir_arena_printf(&tool->arena, "'%s'", param->name->text) : ir_arena_printf(&tool->arena, "%zu", i);
+}
+
+static void report_missing(ir_tool *tool, const ir_func *entry, size_t i) {
+  const ir_param *param = &entry->params[i];
+  const char *by_name = param->name ? ir_arena_printf(&tool->arena, " or --input=%s=FILE.npy", param->name->text) : "";
+  ir_error_in(tool->diags, "ir-run", "no value for input %s : %s of @%s: give --input=FILE.npy%s", param_name(tool, entry, i),
+              ir_type_text(&tool->arena, param->type), entry->item.name->text, by_name);
 }
 
 /* `NAME=FILE` where NAME is no parameter, and no file has all of this as its name. */
@@ -72,7 +80,7 @@ ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_stri
         return NULL;
       }
       if (inputs[slot]) {
-        ir_error_in(tool->diags, path, "input '%s' is given twice", param_name(tool, entry, slot));
+        ir_error_in(tool->diags, path, "input %s is given twice", param_name(tool, entry, slot));
         return NULL;
       }
       inputs[slot] = read_array(tool, path);
@@ -81,8 +89,7 @@ ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_stri
   }
   for (size_t i = 0; i < entry->param_count; i++) {
     if (inputs[i]) continue;
-    ir_error_in(tool->diags, "ir-run", "no value for input '%s' : %s of @%s: give --input=FILE.npy or --input=%s=FILE.npy",
-                param_name(tool, entry, i), ir_type_text(&tool->arena, entry->params[i].type), entry->item.name->text, param_name(tool, entry, i));
+    report_missing(tool, entry, i);
     return NULL;
   }
   *count = entry->param_count;
@@ -144,7 +151,7 @@ static bool compare(const char *path, const ir_tensor *got, const ir_tensor *wan
     bool fits = same || (error <= allowed && !isinf(b));
     wrong += !fits;
     /* What exceeds its tolerance most is worst; among what fits, the largest error. */
-    double weight = fits ? error / (error + 1) : 1 + error / (allowed + error);
+    double weight = isinf(error) ? 2 : fits ? error / (error + 1) : 1 + error / (allowed + error);
     if (worst < 0 || weight > worst_weight) worst = error, worst_weight = weight, where = i;
   }
   if (worst < 0) worst = 0;
