@@ -28,7 +28,9 @@ check: setup ## run all tests
 	@$(MAKE) --no-print-directory build
 	@test/run --build $(BUILD)
 
-check-all: check ## run all tests, again with sanitizers, and the expanded functions on every f32
+check-all: ## run all tests, again with sanitizers, and the expanded functions on every f32
+	@utils/setup --all
+	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check PRESET=asan
 	@$(BUILD)/test/unit/expand_accuracy --all
 

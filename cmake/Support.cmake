@@ -12,12 +12,16 @@ set(made ${out}/interface.h)
 configure_file(${support}/interface.h ${out}/interface.h COPYONLY)
 foreach(arch x86_64 aarch64 riscv64 wasm32)
   set(triple ${arch}-unknown-linux-gnu)
+  set(options)
   if(arch STREQUAL wasm32)
     set(triple wasm32-unknown-unknown)
+  elseif(arch STREQUAL riscv64)
+    # Code that linkers may shorten does not go with code that they may not, such as what models are made of.
+    set(options -mno-relax)
   endif()
   # One unit: the files hold no names twice.
   add_custom_command(OUTPUT ${out}/${arch}.bc
-    COMMAND ${CLANG} --target=${triple} -std=c11 -ffreestanding -fPIC -Os -fno-ident -Wall -Wextra -Werror -c -emit-llvm
+    COMMAND ${CLANG} --target=${triple} -std=c11 -ffreestanding -fPIC -Os -fno-ident -Wall -Wextra -Werror -c -emit-llvm ${options}
             -include ${support}/memory.c ${support}/model.c -o ${out}/${arch}.bc
     DEPENDS ${units} ${headers} ${PROJECT_SOURCE_DIR}/targets/llvm/abi.h
     COMMENT "Compiling the support code for ${arch}" VERBATIM)

@@ -8,7 +8,7 @@ const ir_cpu ir_cpus[] = {
 #define CPU(...) {__VA_ARGS__},
 #include "targets/cpu.def"
 #undef CPU
-    {NULL, NULL, NULL, NULL, 0, 0, NULL},
+    {NULL, NULL, NULL, NULL, 0, 0, false, NULL},
 };
 
 static bool is_of(const ir_cpu *cpu, const char *triple) { return !triple || !strncmp(triple, cpu->arch, strlen(cpu->arch)); }

@@ -12,6 +12,7 @@ typedef struct ir_cpu {
   const char *llvm_cpu, *features; /* as LLVM names them */
   unsigned vector_bytes;    /* width of the vectors that loops are turned into */
   unsigned masks;           /* see cpu.def */
+  bool halves;              /* f16 is converted by an instruction */
   const char *doc;
 } ir_cpu;
 

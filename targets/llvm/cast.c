@@ -1,13 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets/llvm/cast.c - conversions between element types. bf16 is computed with integers: the functions that LLVM would
- * call are not in every libgcc. */
+/* targets/llvm/cast.c - conversions between element types. bf16, and f16 on processors without instructions for it, are
+ * computed with integers: the functions that LLVM would call are not in every libgcc. */
 #include "targets/llvm/llvm.h"
 
 #define B (f->builder)
 
 /* --- f16 and bf16 in f32 --- */
 
+/* 2^112 takes the exponent's bias from one format to the other, denormals included. */
+static LLVMValueRef widen_half(emit_function *f, LLVMValueRef value) {
+  LLVMTypeRef wide = emit_type_like(f->unit->i32, value), real = emit_type_like(f->unit->f32, value);
+  LLVMValueRef half = LLVMBuildZExt(B, LLVMBuildBitCast(B, value, emit_type_like(f->unit->i16, value), ""), wide, "");
+  LLVMValueRef sign = LLVMBuildShl(B, LLVMBuildAnd(B, half, emit_int_of(wide, 0x8000), ""), emit_int_of(wide, 16), "");
+  LLVMValueRef size = LLVMBuildAnd(B, half, emit_int_of(wide, 0x7fff), "");
+  LLVMValueRef bits = LLVMBuildShl(B, size, emit_int_of(wide, 13), "");
+  LLVMValueRef scaled = LLVMBuildFMul(B, LLVMBuildBitCast(B, bits, real, ""), emit_real_of(real, 0x1p112), "");
+  LLVMValueRef finite = LLVMBuildBitCast(B, scaled, wide, ""), other = LLVMBuildOr(B, bits, emit_int_of(wide, 0x7f800000), "");
+  LLVMValueRef is_finite = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, 0x7c00), "");
+  LLVMValueRef result = LLVMBuildOr(B, LLVMBuildSelect(B, is_finite, finite, other, ""), sign, "");
+  return LLVMBuildBitCast(B, result, real, "");
+}
+
+/* Rounds to even with integers where the result is normal, by adding 0.5, whose last bit is that of denormals, where not. */
+static LLVMValueRef narrow_half(emit_function *f, LLVMValueRef value) {
+  LLVMTypeRef wide = emit_type_like(f->unit->i32, value), real = emit_type_like(f->unit->f32, value);
+  LLVMValueRef bits = LLVMBuildBitCast(B, value, wide, ""), thirteen = emit_int_of(wide, 13);
+  LLVMValueRef size = LLVMBuildAnd(B, bits, emit_int_of(wide, 0x7fffffff), "");
+  LLVMValueRef odd = LLVMBuildAnd(B, LLVMBuildLShr(B, size, thirteen, ""), emit_int_of(wide, 1), "");
+  LLVMValueRef rounded = LLVMBuildAdd(B, LLVMBuildAdd(B, size, emit_int_of(wide, 0xfff), ""), odd, "");
+  LLVMValueRef normal = LLVMBuildSub(B, LLVMBuildLShr(B, rounded, thirteen, ""), emit_int_of(wide, 112 << 10), "");
+  LLVMValueRef sum = LLVMBuildFAdd(B, LLVMBuildBitCast(B, size, real, ""), emit_real_of(real, 0.5), "");
+  LLVMValueRef small = LLVMBuildSub(B, LLVMBuildBitCast(B, sum, wide, ""), emit_int_of(wide, 0x3f000000), "");
+  LLVMValueRef is_small = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, 0x38800000), "");
+  LLVMValueRef is_large = LLVMBuildICmp(B, LLVMIntUGE, size, emit_int_of(wide, 0x47800000), "");
+  LLVMValueRef is_nan = LLVMBuildICmp(B, LLVMIntUGT, size, emit_int_of(wide, 0x7f800000), "");
+  LLVMValueRef result = LLVMBuildSelect(B, is_small, small, normal, "");
+  result = LLVMBuildSelect(B, is_large, emit_int_of(wide, 0x7c00), result, "");
+  result = LLVMBuildSelect(B, is_nan, emit_int_of(wide, 0x7e00), result, "");
+  LLVMValueRef sign = LLVMBuildAnd(B, LLVMBuildLShr(B, bits, emit_int_of(wide, 16), ""), emit_int_of(wide, 0x8000), "");
+  result = LLVMBuildTrunc(B, LLVMBuildOr(B, result, sign, ""), emit_type_like(f->unit->i16, value), "");
+  return LLVMBuildBitCast(B, result, emit_type_like(f->unit->half, value), "");
+}
+
 LLVMValueRef emit_widen(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (dtype == IR_F16 && !f->unit->target->halves) return widen_half(f, value);
   if (dtype == IR_F16) return LLVMBuildFPExt(B, value, emit_type_like(f->unit->f32, value), "");
   if (dtype != IR_BF16) return value;
   LLVMTypeRef wide = emit_type_like(f->unit->i32, value);
@@ -28,6 +64,7 @@ static LLVMValueRef narrow_bf16(emit_function *f, LLVMValueRef value) {
 }
 
 LLVMValueRef emit_narrow(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (dtype == IR_F16 && !f->unit->target->halves) return narrow_half(f, value);
   if (dtype == IR_F16) return LLVMBuildFPTrunc(B, value, emit_type_like(f->unit->half, value), "");
   return dtype == IR_BF16 ? narrow_bf16(f, value) : value;
 }

@@ -25,6 +25,7 @@ typedef struct emit_target {
   unsigned vector_bytes; /* width of the vectors that loops are turned into */
   bool masks;            /* accesses under a mask are instructions: of 4 and 8 bytes, contiguous */
   bool all_masks;        /* of any width, gathers and scatters too */
+  bool halves;           /* f16 is converted by an instruction */
 } emit_target;
 
 /* CPU: a name of targets/cpu.def, or "native", this machine's; NULL: the first of TRIPLE's architecture. TRIPLE NULL: Linux

@@ -52,6 +52,7 @@ static void find_native(ir_arena *arena, emit_target *target) {
   target->vector_bytes = avx2 ? 32 : 16;
   target->all_masks = avx512;
   target->masks = avx512 || avx2;
+  target->halves = strncmp(target->triple, "x86", 3) != 0 || strstr(target->features, "+f16c");
 }
 
 static bool find_described(ir_diags *diags, ir_arena *arena, const char *triple, const char *name, emit_target *target) {
@@ -63,6 +64,7 @@ static bool find_described(ir_diags *diags, ir_arena *arena, const char *triple,
   target->features = cpu->features;
   target->vector_bytes = cpu->vector_bytes;
   target->masks = cpu->masks > 0;
+  target->halves = cpu->halves;
   target->all_masks = cpu->masks > 1;
   return true;
 }

@@ -351,17 +351,63 @@ def test_refused(library):
     check(library.rill_chain_open(c.byref(host.env), b"side", c.byref(handle)) == INVALID and "side file" in host.messages[0][1], "a side file")
 
 
+HALVES = """
+rill 1
+module {
+  func @narrow(%x: f32[n]) -> f16[n] {
+    %0 = astype(%x, dtype=f16)
+    return %0
+  }
+  func @widen(%x: f16[n]) -> f32[n] {
+    %0 = astype(%x, dtype=f32)
+    return %0
+  }
+}
+"""
+
+
+def same_numbers(a, b):
+    bits = {2: np.uint16, 4: np.uint32}[a.dtype.itemsize]
+    return np.array_equal(np.isnan(a), np.isnan(b)) and np.array_equal(a.view(bits)[~np.isnan(a)], b.view(bits)[~np.isnan(b)])
+
+
+def test_halves(folder):
+    """Conversions by integers, on a processor without instructions for them, against NumPy's."""
+    library = build(folder, "h", HALVES, "x86-64")
+    host = Host()
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    edges = halves[np.isfinite(halves)].astype(np.float32)
+    middles = (edges[:-1].astype(np.float64) + edges[1:]).astype(np.float32) / 2
+    beside = [np.nextafter(middles, np.float32(way)) for way in (np.inf, -np.inf)]
+    random = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32).view(np.float32)
+    special = np.array([65504, 65519.996, 65520, 65536, np.inf, -np.inf, np.nan, 1e-8, 2.98e-8, 2.9802322e-8, 1e-45, -0.0], np.float32)
+    x = np.concatenate([edges, middles, *beside, random, special])
+    y, z = np.zeros(x.shape, np.float16), np.zeros(halves.shape, np.float32)
+    model = Model(library, "narrow", host)
+    check(model.run([tensor(x)], [tensor(y)]) == OK, "narrow")
+    with np.errstate(over="ignore"):
+        check(same_numbers(y, x.astype(np.float16)), "f32 to f16")
+    model.close()
+    model = Model(library, "widen", host)
+    check(model.run([tensor(halves)], [tensor(z)]) == OK and same_numbers(z, halves.astype(np.float32)), "f16 to f32")
+    model.close()
+
+
+def build(folder, name, text, cpu):
+    path, library = os.path.join(folder, name + ".rill"), os.path.join(folder, name + ".so")
+    with open(path, "w") as file:
+        file.write(text)
+    subprocess.run([os.path.join(BIN, "ir-translate"), "--to-llvm", "--opt", "--cpu=" + cpu, "--emit=so", path, "-o", library], check=True)
+    return c.CDLL(library)
+
+
 def main():
     plugin = os.path.join(BUILD, "lib/rill/rill-llvm.so")
     if not os.path.exists(plugin):
         print("abi: 0 passed, 0 failed, 1 skipped")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        text, path = os.path.join(folder, "m.rill"), os.path.join(folder, "m.so")
-        with open(text, "w") as file:
-            file.write(MODULE)
-        subprocess.run([os.path.join(BIN, "ir-translate"), "--to-llvm", "--opt", "--cpu=native", "--emit=so", text, "-o", path], check=True)
-        library = c.CDLL(path)
+        library = build(folder, "m", MODULE, "native")
         check(hasattr(library, "rill_odd_x20name"), "a name that is no C identifier")
         check(hasattr(library, "rill_chain_x5fopen_open"), "a name that looks like another function's")
         test_values(library, folder)
@@ -369,6 +415,7 @@ def main():
         test_kinds(library)
         test_later(library)
         test_refused(library)
+        test_halves(folder)
     print(f"abi: {counts[True]} passed, {counts[False]} failed")
     return counts[False] > 0
 
