@@ -108,9 +108,10 @@ static bool check(struct job *job, const ir_args *args) {
   const struct {
     const void *field;
     const char *name;
-  } lowering[] = {{&options->lower, "opt"},    {&options->triple, "triple"},         {&options->cpu, "cpu"},
-                  {&options->run.exact, "exact"}, {&options->run.fp.fma, "fp"},      {&options->run.fp.order, "fp"},
-                  {&options->run.fp.math, "fp"}, {&options->remarks, "remarks"}};
+  } lowering[] = {{&options->emit, "emit"},          {&options->lower, "opt"},        {&options->triple, "triple"},
+                  {&options->cpu, "cpu"},            {&options->checked, "checked"},  {&options->linker, "linker"},
+                  {&options->run.exact, "exact"},    {&options->run.fp.fma, "fp"},    {&options->run.fp.order, "fp"},
+                  {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"}};
   for (size_t i = 0; options->from_onnx && i < ir_count_of(lowering); i++) {
     if (!ir_args_given(args, lowering[i].field)) continue;
     ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for --to-llvm, not for --import-onnx", lowering[i].name);
