@@ -4,6 +4,7 @@
 
 #include "../ir/module.h"
 #include "object.h"
+#include "stats.h"
 
 /* The reference executor: runs graph functions operator by operator, and prim_funcs in compute form and in loop form,
  * on this machine, to the bit as docs/spec says. One thread; no library but libm's correctly rounded functions.
@@ -15,6 +16,7 @@ typedef struct ir_interp ir_interp;
 
 typedef struct ir_interp_options {
   bool checked;
+  bool measured;      /* for ir_interp_run_stats */
   bool quiet;         /* report nothing: a false result says it all (folding) */
   uint64_t max_steps; /* operations on elements, roughly; 0: no limit */
   int64_t max_bytes;  /* bytes of live tensors; 0: no limit */
@@ -45,6 +47,8 @@ typedef struct ir_interp_stats {
   uint64_t steps;
   int64_t live_bytes, peak_bytes;
 } ir_interp_stats;
+/* Launches since the interpreter was made; `measured` in the options. */
+ir_run_stats ir_interp_run_stats(const ir_interp *interp);
 ir_interp_stats ir_interp_get_stats(const ir_interp *interp);
 
 #endif

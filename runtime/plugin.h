@@ -3,6 +3,7 @@
 #define RILL_RUNTIME_PLUGIN_H
 
 #include "../ir/module.h"
+#include "stats.h"
 
 typedef struct ir_tensor ir_tensor;   /* runtime/tensor.h */
 typedef struct ir_program ir_program; /* a module compiled for this machine, the plugin's own */
@@ -11,11 +12,12 @@ typedef struct ir_target_options {
   const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
   const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
   bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
+  bool measured;            /* `stats` tells launches and kernels; runs are a little slower */
   unsigned threads;         /* compile threads; 0: two */
   unsigned run_threads;     /* threads of a run; 0: as many as there are processors */
 } ir_target_options;
 
-enum { IR_PLUGIN_VERSION = 1 };
+enum { IR_PLUGIN_VERSION = 2 };
 
 /* What a backend that lives in a library of its own offers: rill-NAME.so exports `ir_plugin_NAME`. Functions report
  * errors through the module's context and return false or NULL. */
@@ -30,6 +32,8 @@ typedef struct ir_plugin {
    * bound from the extents, bounds checked; messages name parameters. */
   bool (*run)(ir_program *program, const char *entry, size_t count, ir_tensor *const *arguments, size_t result_count,
               ir_tensor **results);
+  /* Of the last run of a program that was compiled `measured`. */
+  ir_run_stats (*stats)(ir_program *program);
   void (*free)(ir_program *program);
 } ir_plugin;
 

@@ -27,6 +27,7 @@ void ir_interp_free(ir_interp *interp) {
   free_plans(&interp->ops);
   ir_operators_free(interp);
   ir_meter_release(interp->meter);
+  ir_recorder_reset(&interp->launches);
   ir_arena_free(&interp->arena);
   ir_heap_free(interp);
 }
@@ -41,6 +42,10 @@ bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) 
   ir_error(interp->context->diags, range, "%s", text.at);
   ir_text_free(&text);
   return false;
+}
+
+ir_run_stats ir_interp_run_stats(const ir_interp *interp) {
+  return ir_recorder_stats(&interp->launches, (uint64_t)interp->meter->peak);
 }
 
 ir_interp_stats ir_interp_get_stats(const ir_interp *interp) {

@@ -24,6 +24,7 @@ struct ir_interp {
   ir_meter *meter;
   uint64_t steps;
   unsigned calls; /* under way */
+  ir_recorder launches;
 };
 
 /* Reports at RANGE unless quiet; returns false. */

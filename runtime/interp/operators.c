@@ -156,7 +156,7 @@ static bool lower(ir_interp *interp, ir_lowered *lowered, ir_func *func, ir_op *
     return ir_decompose_op(copy);
   }
   ir_lowering l;
-  const ir_string *name = ir_module_fresh_name(interp->scratch_module, ir_lit("prim"));
+  const ir_string *name = ir_module_fresh_name(interp->scratch_module, ir_slice_of(ir_op_row(copy)->name));
   lowered->prim = ir_legalize_op(copy, interp->scratch_module, name, &interp->arena, &l);
   if (lowered->prim) ir_module_add(interp->scratch_module, &lowered->prim->item, NULL);
   return lowered->prim != NULL;

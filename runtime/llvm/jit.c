@@ -134,7 +134,7 @@ static bool build(ir_program *program, size_t threads) {
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options) {
   ir_program *program = ir_heap_alloc(sizeof *program);
   *program = (ir_program){.module = module};
-  program->emitted = (emit_program){.module = module, .arena = &program->arena, .checked = options->checked};
+  program->emitted = (emit_program){.module = module, .arena = &program->arena, .checked = options->checked, .measured = options->measured};
   size_t threads = options->threads ? options->threads : 2;
   bool fine = emit_target_find(module->context->diags, &program->arena, options->triple, options->cpu ? options->cpu : "native",
                                &program->emitted.target) &&
@@ -149,6 +149,7 @@ void ir_llvm_free(ir_program *program) {
   if (!program) return;
   if (program->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(program->jit));
   ir_threads_free(program->threads);
+  ir_recorder_reset(&program->launches);
   ir_pool_empty(&program->pool);
   emit_target_free(&program->emitted.target);
   ir_arena_free(&program->arena);

@@ -15,6 +15,7 @@ typedef struct ir_block ir_block;
 typedef struct ir_pool {
   ir_block *free;
   size_t kept; /* bytes in it */
+  size_t used, peak; /* bytes handed out, and the most since somebody set it */
 } ir_pool;
 
 /* Aligned to 64; NULL where there is none. */
@@ -33,6 +34,7 @@ struct ir_program {
   ir_map entries; /* ir_func -> address */
   ir_pool pool;
   ir_threads *threads; /* NULL: the caller alone */
+  ir_recorder launches; /* of the last run */
 };
 
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options);

@@ -31,15 +31,21 @@ static ir_block *find(ir_pool *pool, size_t size) {
   return found;
 }
 
+static void *handed_out(ir_pool *pool, ir_block *block) {
+  pool->used += block->size;
+  if (pool->used > pool->peak) pool->peak = pool->used;
+  return memory_of(block);
+}
+
 void *ir_pool_take(ir_pool *pool, size_t bytes) {
   size_t size = bytes < ALIGNMENT ? ALIGNMENT : bytes;
   ir_block *block = find(pool, size);
-  if (block) return memory_of(block);
+  if (block) return handed_out(pool, block);
   void *raw = NULL;
   if (size > SIZE_MAX - HEADER || posix_memalign(&raw, ALIGNMENT, size + HEADER)) return NULL;
   block = raw;
   *block = (ir_block){.size = size};
-  return memory_of(block);
+  return handed_out(pool, block);
 }
 
 void ir_pool_give(ir_pool *pool, void *memory) {
@@ -48,6 +54,7 @@ void ir_pool_give(ir_pool *pool, void *memory) {
   block->next = pool->free;
   pool->free = block;
   pool->kept += block->size;
+  pool->used -= block->size < pool->used ? block->size : pool->used;
 }
 
 void ir_pool_drop(void *memory) {

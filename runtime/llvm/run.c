@@ -12,6 +12,7 @@ typedef struct ir_run {
   rill_context context; /* first: callbacks get it */
   ir_program *program;
   ir_arena arena;
+  double started; /* of the kernel that runs, where it is measured */
 } ir_run;
 
 /* --- callbacks --- */
@@ -54,6 +55,21 @@ static void fail(rill_context *context, const rill_failure *failure, const int64
     ir_error_in(diags, *failure->where ? failure->where : "llvm", "%s", text);
   }
 }
+
+/* --- measuring --- */
+
+static void launch(rill_context *context, const char *kernel, int64_t bytes) {
+  ir_run *run = (ir_run *)context;
+  if (bytes < 0) run->started = ir_now();
+  if (bytes >= 0) ir_recorder_note(&run->program->launches, kernel, (uint64_t)bytes, ir_now() - run->started);
+}
+
+static void start_measuring(ir_program *program) {
+  program->pool.used = program->pool.peak = 0;
+  ir_recorder_reset(&program->launches);
+}
+
+static ir_run_stats stats(ir_program *program) { return ir_recorder_stats(&program->launches, program->pool.peak); }
 
 /* --- threads --- */
 
@@ -186,7 +202,8 @@ bool ir_llvm_run(ir_program *program, const char *entry, size_t count, ir_tensor
              func->param_count, func->result_count, count, result_count);
     return false;
   }
-  ir_run run = {.context = {take, give, fail, program->constants, program->threads ? parallel : NULL}, .program = program};
+  ir_run run = {.context = {take, give, fail, program->constants, program->threads ? parallel : NULL, launch}, .program = program};
+  start_measuring(program);
   bool fine = returns_tensors(&run, func) && call(&run, func, count, arguments, results);
   ir_arena_free(&run.arena);
   return fine;
@@ -205,5 +222,6 @@ const ir_plugin ir_plugin_llvm = {
     .translate = translate,
     .compile = ir_llvm_compile,
     .run = ir_llvm_run,
+    .stats = stats,
     .free = ir_llvm_free,
 };

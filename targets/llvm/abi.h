@@ -35,6 +35,8 @@ struct rill_context {
   /* Runs BODY over COUNT rounds, on several threads where that pays; COST: of one round, in operations on elements or
    * thereabouts. What it returns is BODY's. Bodies neither allocate nor free. */
   int32_t (*parallel)(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data);
+  /* Only in code that is measured: before a kernel runs, with BYTES below 0, and after it, with the bytes of its buffers. */
+  void (*launch)(rill_context *context, const char *kernel, int64_t bytes);
 };
 
 /* A graph function: 0, or not after `fail` or `alloc` reported something; then no output holds memory. */

@@ -101,6 +101,22 @@ static LLVMValueRef argument(host *h, kernel_call *call, size_t i) {
   return memory;
 }
 
+static void tell_launch(host *h, LLVMValueRef name, LLVMValueRef bytes) {
+  emit_unit *unit = h->f.unit;
+  LLVMTypeRef params[] = {unit->ptr, unit->ptr, unit->i64};
+  LLVMValueRef at = LLVMBuildStructGEP2(B, unit->context_type, h->f.context, 5, "");
+  LLVMValueRef args[] = {h->f.context, name, bytes};
+  LLVMBuildCall2(B, LLVMFunctionType(unit->nothing, params, 3, 0), LLVMBuildLoad2(B, unit->ptr, at, ""), args, 3, "");
+}
+
+static LLVMValueRef buffer_bytes(host *h, const kernel_call *call) {
+  LLVMValueRef sum = emit_i64(h->f.unit, 0);
+  for (size_t i = 0; i < call->kernel->func->param_count; i++) {
+    if (ir_is_tensor(call->args[i]->type)) sum = LLVMBuildAdd(B, sum, host_bytes(h, call->op->range, call->args[i], true), "");
+  }
+  return sum;
+}
+
 static void launch(host *h, kernel_call *call) {
   emit_unit *unit = h->f.unit;
   const emit_kernel *kernel = call->kernel;
@@ -121,7 +137,10 @@ static void launch(host *h, kernel_call *call) {
     }
     args[count++] = value;
   }
+  LLVMValueRef name = unit->measured ? emit_private_text(unit, func->item.name->text) : NULL;
+  if (name) tell_launch(h, name, emit_i64(unit, -1));
   LLVMValueRef status = LLVMBuildCall2(B, LLVMGlobalGetValueType(function), function, args, count, "");
+  if (name) tell_launch(h, name, buffer_bytes(h, call));
   if (kernel->can_fail) emit_require_ok(&h->f, status);
 }
 

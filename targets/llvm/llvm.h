@@ -45,6 +45,7 @@ typedef struct emit_unit {
   ir_arena *arena; /* lives as long as the unit */
   bool checked;    /* run-time checks beyond memory safety */
   bool fma;        /* mad on floats is fused */
+  bool measured;   /* context->launch is told of every kernel */
   bool whole;      /* this module is all there is: constants live in it, functions that nobody outside calls are internal */
   LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
   LLVMTypeRef tensor_type, context_type, failure_type; /* of targets/llvm/abi.h */

@@ -132,6 +132,7 @@ static uint64_t cost_of(ir_func *func) {
 static emit_unit *make_unit(emit_program *program, bool whole, const char *name) {
   emit_unit *unit = emit_unit_new(program->module, program->arena, &program->target, name);
   unit->checked = program->checked;
+  unit->measured = program->measured;
   unit->whole = whole;
   return unit;
 }

@@ -12,7 +12,7 @@ typedef struct emit_program {
   ir_module *module;
   ir_arena *arena;
   emit_target target;
-  bool checked;
+  bool checked, measured;
   ir_vec(emit_kernel *) kernels; /* to be emitted: equal ones once */
   ir_map by_func;                /* ir_func of a prim_func -> emit_kernel */
   ir_vec(ir_func *) hosts;       /* graph functions with a body */

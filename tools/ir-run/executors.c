@@ -15,12 +15,14 @@ static bool interp_run(ir_executor *executor, const ir_func *entry, size_t count
   return ir_interp_call(self->interp, entry, count, inputs, result_count, results);
 }
 
+static ir_run_stats interp_stats(ir_executor *executor) { return ir_interp_run_stats(((struct on_interp *)executor)->interp); }
+
 static void interp_free(ir_executor *executor) { ir_interp_free(((struct on_interp *)executor)->interp); }
 
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options) {
   struct on_interp *self = ir_new(&tool->arena, struct on_interp);
-  self->base = (ir_executor){interp_run, interp_free};
-  const ir_interp_options settings = {.checked = options->checked != 2};
+  self->base = (ir_executor){interp_run, interp_stats, interp_free};
+  const ir_interp_options settings = {.checked = options->checked != 2, .measured = options->measured};
   self->interp = ir_interp_new(module, &settings);
   return &self->base;
 }
@@ -37,6 +39,11 @@ static bool plugin_run(ir_executor *executor, const ir_func *entry, size_t count
   return self->plugin->run(self->program, entry->item.name->text, count, inputs, result_count, results);
 }
 
+static ir_run_stats plugin_stats(ir_executor *executor) {
+  struct on_plugin *self = (struct on_plugin *)executor;
+  return self->plugin->stats(self->program);
+}
+
 static void plugin_free(ir_executor *executor) {
   struct on_plugin *self = (struct on_plugin *)executor;
   self->plugin->free(self->program);
@@ -44,10 +51,10 @@ static void plugin_free(ir_executor *executor) {
 
 ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options) {
   struct on_plugin *self = ir_new(&tool->arena, struct on_plugin);
-  self->base = (ir_executor){plugin_run, plugin_free};
+  self->base = (ir_executor){plugin_run, plugin_stats, plugin_free};
   self->plugin = ir_plugin_load(tool->diags, name);
   if (!self->plugin) return NULL;
-  const ir_target_options settings = {.checked = options->checked == 1, .run_threads = options->threads};
+  const ir_target_options settings = {.checked = options->checked == 1, .run_threads = options->threads, .measured = options->measured};
   self->program = self->plugin->compile(module, &settings);
   return self->program ? &self->base : NULL;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 enum { ON_INTERP, ON_LLVM };
+enum { STATS_OFF, STATS_TEXT, STATS_JSON };
 
 struct options {
   int target;
@@ -19,7 +20,8 @@ struct options {
   double rtol, atol;
   uint64_t bench, threads;
   int checked;
-  bool stats, remarks, allow_elided;
+  int stats;
+  bool remarks, allow_elided;
   ir_pipeline_options run;
 };
 
@@ -38,7 +40,7 @@ static const ir_opt rows[] = {
     ROW(STRINGS, bind, "bind", NULL, "fix a size symbol before anything else", .value = "SYMBOL=N"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
-    ROW(FLAG, stats, "stats", "off", "print times, a name: value a line"),
+    OPT_CHOICE(struct options, stats, "stats", "off|text|json", "off", "print launches, memory and times, a name: value a line, then the kernels", .bare = "text", .instead = "on=text"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
     ROW(FLAG, allow_elided, "allow-elided", "off", "take resources whose bytes are elided, as long as nothing needs them"),
     OPT_END,
@@ -48,13 +50,8 @@ struct job {
   ir_tool tool;
   struct options options;
   double compile_seconds, run_seconds;
+  ir_run_stats stats; /* of the first run */
 };
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -103,9 +100,9 @@ static bool measure(struct job *job, ir_executor *executor, const ir_func *entry
   double *times = ir_new_array(&job->tool.arena, double, rounds ? rounds : 1);
   for (size_t i = 0; i < rounds; i++) {
     ir_tensor **again = ir_new_array(&job->tool.arena, ir_tensor *, entry->result_count);
-    double start = now();
+    double start = ir_now();
     if (!executor->run(executor, entry, count, inputs, entry->result_count, again)) return false;
-    times[i] = now() - start;
+    times[i] = ir_now() - start;
     for (size_t k = 0; k < entry->result_count; k++) ir_tensor_release(again[k]);
   }
   if (!rounds) return true;
@@ -123,7 +120,7 @@ static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
   if (!options->outputs.count && !options->expect.count) {
     for (size_t i = 0; i < count; i++) ir_run_print(ir_arena_printf(&job->tool.arena, "%zu", i), results[i]);
   }
-  if (options->stats) printf("compile_seconds: %.6f\nrun_seconds: %.6f\n", job->compile_seconds, job->run_seconds);
+  if (options->stats) ir_run_print_stats(&job->stats, job->compile_seconds, job->run_seconds, options->stats == STATS_JSON);
   return true;
 }
 
@@ -134,17 +131,18 @@ static bool run_module(struct job *job, ir_module *module) {
   if (!entry || !ir_run_check_files(&job->tool, entry, &options->outputs, &options->expect)) return false;
   size_t count = 0;
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
-  double start = now();
+  double start = ir_now();
   if (!inputs || !lower(job, module) || !(entry = find_entry(job, module))) return false;
-  const ir_executor_options executor_options = {.checked = options->checked, .threads = (unsigned)options->threads};
+  const ir_executor_options executor_options = {.checked = options->checked, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
   ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
                                                        : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
   if (!executor) return false;
-  job->compile_seconds = now() - start;
+  job->compile_seconds = ir_now() - start;
   ir_tensor **results = ir_new_array(&job->tool.arena, ir_tensor *, entry->result_count);
-  start = now();
+  start = ir_now();
   bool fine = executor->run(executor, entry, count, inputs, entry->result_count, results);
-  job->run_seconds = now() - start;
+  job->run_seconds = ir_now() - start;
+  if (fine && options->stats) job->stats = ir_run_keep_stats(&job->tool, executor->stats(executor));
   fine = fine && measure(job, executor, entry, count, inputs) && report(job, entry, results);
   for (size_t i = 0; i < entry->result_count; i++) ir_tensor_release(results[i]);
   for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);

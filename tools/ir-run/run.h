@@ -3,6 +3,7 @@
 #ifndef RILL_TOOLS_IR_RUN_RUN_H
 #define RILL_TOOLS_IR_RUN_RUN_H
 
+#include "runtime/stats.h"
 #include "runtime/tensor.h"
 #include "tools/tool.h"
 
@@ -28,12 +29,17 @@ typedef struct ir_executor ir_executor;
 struct ir_executor {
   bool (*run)(ir_executor *executor, const ir_func *entry, size_t count, ir_tensor *const *inputs, size_t result_count,
               ir_tensor **results);
+  ir_run_stats (*stats)(ir_executor *executor); /* of the last run, where it is measured; until the next */
   void (*free)(ir_executor *executor);
 };
 typedef struct ir_executor_options {
   int checked; /* 0: the executor's default, 1 on, 2 off */
+  bool measured;
   unsigned threads; /* 0: as many as there are processors; the interpreter runs on one */
 } ir_executor_options;
+/* A copy that lives as long as the tool. */
+ir_run_stats ir_run_keep_stats(ir_tool *tool, ir_run_stats stats);
+void ir_run_print_stats(const ir_run_stats *stats, double compile_seconds, double run_seconds, bool json);
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options);
 ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options);
 
