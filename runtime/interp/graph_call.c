@@ -155,6 +155,14 @@ static int inplace_of(const ir_op *op, size_t operand) {
   return -1;
 }
 
+static bool run_kernel(ir_interp *interp, ir_func *func, size_t count, ir_object *const *arguments) {
+  ir_launch launch = ir_launch_begin(interp, func->item.name->text);
+  if (!ir_interp_prim(interp, func, count, arguments)) return false;
+  ir_launch_buffers(&launch, count, arguments);
+  ir_launch_end(interp, &launch);
+  return true;
+}
+
 static bool call_tir(ir_activation *a, const ir_step *step, ir_func *func) {
   const ir_op *op = step->op;
   bool inplace = ir_is(op, IR_CALL_TIR_INPLACE), ok = true;
@@ -185,7 +193,7 @@ static bool call_tir(ir_activation *a, const ir_step *step, ir_func *func) {
     arguments[i] = ir_object_tensor(tensor);
     if (result < op->result_count) results[result++] = ir_object_retain(arguments[i]);
   }
-  ok = ok && ir_interp_prim(a->interp, func, func->param_count, arguments);
+  ok = ok && run_kernel(a->interp, func, func->param_count, arguments);
   for (size_t i = 0; i < op->result_count; i++) {
     if (ok && results[i]) ir_step_result(a, step, i, ir_object_retain(results[i]));
   }
@@ -214,7 +222,7 @@ static bool call_function(ir_activation *a, const ir_step *step) {
   for (size_t i = 0; i < op->result_count; i++) results[i] = NULL;
   bool ok;
   if (func && func->item.kind == IR_ITEM_PRIM_FUNC) {
-    ok = ir_interp_prim(a->interp, func, count, arguments);
+    ok = run_kernel(a->interp, func, count, arguments);
     if (ok && op->result_count) results[0] = ir_object_tuple(0, NULL);
   } else if (func) {
     ok = ir_call_func(a->interp, func, count, arguments, results);

@@ -44,6 +44,19 @@ bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) 
   return false;
 }
 
+ir_launch ir_launch_begin(const ir_interp *interp, const char *kernel) {
+  bool measured = interp->options.measured;
+  return (ir_launch){.kernel = measured ? kernel : NULL, .start = measured ? ir_now() : 0};
+}
+
+void ir_launch_buffers(ir_launch *launch, size_t count, ir_object *const *objects) {
+  for (size_t i = 0; launch->kernel && i < count; i++) launch->bytes += objects[i]->kind == IR_OBJECT_TENSOR ? objects[i]->tensor->size : 0;
+}
+
+void ir_launch_end(ir_interp *interp, const ir_launch *launch) {
+  if (launch->kernel) ir_recorder_note(&interp->launches, launch->kernel, launch->bytes, ir_now() - launch->start);
+}
+
 ir_run_stats ir_interp_run_stats(const ir_interp *interp) {
   return ir_recorder_stats(&interp->launches, (uint64_t)interp->meter->peak);
 }

@@ -69,4 +69,14 @@ void ir_plan_free(ir_plan *plan);
 ir_plan *ir_plan_find(const ir_map *map, const void *owner, size_t count, const int64_t *key);
 void ir_plan_keep(ir_interp *interp, ir_map *map, const void *owner, ir_plan *plan, size_t count, const int64_t *key);
 
+/* --- measuring: nothing where the options do not ask for it --- */
+typedef struct ir_launch {
+  const char *kernel; /* NULL: not measured */
+  double start;
+  uint64_t bytes;
+} ir_launch;
+ir_launch ir_launch_begin(const ir_interp *interp, const char *kernel);
+void ir_launch_buffers(ir_launch *launch, size_t count, ir_object *const *objects);
+void ir_launch_end(ir_interp *interp, const ir_launch *launch);
+
 #endif

@@ -156,7 +156,7 @@ static bool lower(ir_interp *interp, ir_lowered *lowered, ir_func *func, ir_op *
     return ir_decompose_op(copy);
   }
   ir_lowering l;
-  const ir_string *name = ir_module_fresh_name(interp->scratch_module, ir_slice_of(ir_op_row(copy)->name));
+  const ir_string *name = ir_module_fresh_name(interp->scratch_module, ir_lit("prim"));
   lowered->prim = ir_legalize_op(copy, interp->scratch_module, name, &interp->arena, &l);
   if (lowered->prim) ir_module_add(interp->scratch_module, &lowered->prim->item, NULL);
   return lowered->prim != NULL;
@@ -259,7 +259,7 @@ static bool run_prim(ir_interp *interp, ir_op *op, const ir_lowered *lowered, ir
   return ok;
 }
 
-bool ir_run_operator(ir_interp *interp, const ir_symbols *symbols, ir_op *op, ir_object *const *operands, ir_object **results) {
+static bool run_operator(ir_interp *interp, const ir_symbols *symbols, ir_op *op, ir_object *const *operands, ir_object **results) {
   if (ir_has(op, IR_ELEMENTWISE) && op->result_count == 1 && ir_op_result(op, 0)->type->dtype < IR_DTYPE_COUNT) {
     results[0] = ir_run_elements(interp, op, ir_type_dtype(ir_op_result(op, 0)->type), operands);
     return results[0] != NULL;
@@ -271,6 +271,17 @@ bool ir_run_operator(ir_interp *interp, const ir_symbols *symbols, ir_op *op, ir
   if (lowered->prim) return run_prim(interp, op, lowered, operands, results);
   if (lowered->graph) return ir_call_func(interp, lowered->graph, op->operand_count, operands, results);
   return run_view(interp, op, lowered->types[0], operands[0], &results[0]);
+}
+
+bool ir_run_operator(ir_interp *interp, const ir_symbols *symbols, ir_op *op, ir_object *const *operands, ir_object **results) {
+  ir_launch launch = ir_launch_begin(interp, ir_op_row(op)->name);
+  if (!run_operator(interp, symbols, op, operands, results)) return false;
+  /* Views launch nothing; what an operator is decomposed into counts for itself. */
+  if (ir_has(op, IR_VIEW) || ir_can_decompose(op)) return true;
+  ir_launch_buffers(&launch, op->operand_count, operands);
+  ir_launch_buffers(&launch, op->result_count, results);
+  ir_launch_end(interp, &launch);
+  return true;
 }
 
 void ir_operators_free(ir_interp *interp) {

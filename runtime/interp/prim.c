@@ -164,12 +164,6 @@ static void fill_key(const ir_func *func, ir_object *const *arguments, int64_t *
   }
 }
 
-static uint64_t bytes_of(size_t count, ir_object *const *arguments) {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < count; i++) sum += arguments[i]->kind == IR_OBJECT_TENSOR ? arguments[i]->tensor->size : 0;
-  return sum;
-}
-
 static bool run_prim(ir_interp *interp, ir_func *func, const ir_symbols *symbols, size_t count, ir_object *const *arguments) {
   size_t size = key_size(count, arguments);
   int64_t *key = ir_heap_alloc(ir_size_mul(size, sizeof *key));
@@ -180,10 +174,7 @@ static bool run_prim(ir_interp *interp, ir_func *func, const ir_symbols *symbols
     if (plan) ir_plan_keep(interp, &interp->prims, func, plan, size, key);
   }
   ir_heap_free(key);
-  double start = interp->options.measured ? ir_now() : 0;
-  bool ok = plan && ir_plan_run(interp, plan, count, arguments);
-  if (ok && interp->options.measured) ir_recorder_note(&interp->launches, func->item.name->text, bytes_of(count, arguments), ir_now() - start);
-  return ok;
+  return plan && ir_plan_run(interp, plan, count, arguments);
 }
 
 bool ir_interp_prim(ir_interp *interp, ir_func *func, size_t count, ir_object *const *arguments) {

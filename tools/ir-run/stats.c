@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 ir_run_stats ir_run_keep_stats(ir_tool *tool, ir_run_stats stats) {
   ir_kernel_stats *kernels = ir_new_array(&tool->arena, ir_kernel_stats, stats.kernel_count + 1);
@@ -41,9 +40,8 @@ static void print_json(const ir_run_stats *s, double compile_seconds, double run
   json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:f, s:o}", "launches", number(s->launches), "bytes_moved", number(s->bytes_moved),
                           "peak_bytes", number(s->peak_bytes), "compile_seconds", compile_seconds, "run_seconds", run_seconds,
                           "kernels", kernels);
-  char *text = json_dumps(all, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-  puts(text ? text : "{}");
-  free(text);
+  json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+  putchar('\n');
   json_decref(all);
 }
 
