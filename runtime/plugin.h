@@ -12,6 +12,7 @@ typedef struct ir_target_options {
   const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
   const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
   bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
+  const char *cache;        /* compile: a folder where code is kept for the next time; NULL: none */
   bool measured;            /* `stats` tells launches and kernels; runs are a little slower */
   unsigned threads;         /* compile threads; 0: two */
   unsigned run_threads;     /* threads of a run; 0: as many as there are processors */

@@ -66,15 +66,14 @@ static LLVMErrorRef define_library(LLVMOrcLLJITRef jit, LLVMOrcJITDylibRef dylib
   return error;
 }
 
-static char *load(ir_program *program, compile_job *jobs, size_t count) {
+/* Takes the objects over. */
+static char *load(ir_program *program, LLVMMemoryBufferRef *objects, size_t count) {
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&program->jit, NULL);
-  if (error) return emit_error_text(error);
-  LLVMOrcJITDylibRef dylib = LLVMOrcLLJITGetMainJITDylib(program->jit);
-  error = define_library(program->jit, dylib);
-  for (size_t i = 0; i < count && !error; i++) {
-    error = LLVMOrcLLJITAddObjectFile(program->jit, dylib, jobs[i].object);
-    jobs[i].object = NULL;
-  }
+  size_t taken = 0;
+  LLVMOrcJITDylibRef dylib = error ? NULL : LLVMOrcLLJITGetMainJITDylib(program->jit);
+  if (!error) error = define_library(program->jit, dylib);
+  while (taken < count && !error) error = LLVMOrcLLJITAddObjectFile(program->jit, dylib, objects[taken++]);
+  for (size_t i = taken; i < count; i++) LLVMDisposeMemoryBuffer(objects[i]);
   for (size_t i = 0; i < program->emitted.hosts.count && !error; i++) {
     ir_func *func = program->emitted.hosts.at[i];
     LLVMOrcExecutorAddress address = 0;
@@ -86,17 +85,13 @@ static char *load(ir_program *program, compile_job *jobs, size_t count) {
 
 /* --- constants --- */
 
-static void gather_constants(ir_program *program, emit_unit *const *units, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const emit_unit *unit = units[i];
-    if (!unit->constants.count) continue;
-    program->constants = ir_new_array(&program->arena, const void *, unit->constants.count);
-    for (size_t k = 0; k < unit->constants.count; k++) {
-      const ir_data *data = &unit->constants.at[k];
-      /* Elements of mapped files may stand anywhere. */
-      bool aligned = (uintptr_t)data->bytes % emit_size(data->dtype) == 0;
-      program->constants[k] = aligned ? data->bytes : ir_arena_copy(&program->arena, data->bytes, data->size);
-    }
+static void gather_constants(ir_program *program) {
+  program->constants = ir_new_array(&program->arena, const void *, program->emitted.constants.count);
+  for (size_t i = 0; i < program->emitted.constants.count; i++) {
+    const ir_data *data = &program->emitted.constants.at[i];
+    /* Elements of mapped files may stand anywhere. */
+    bool aligned = (uintptr_t)data->bytes % emit_size(data->dtype) == 0;
+    program->constants[i] = aligned ? data->bytes : ir_arena_copy(&program->arena, data->bytes, data->size);
   }
 }
 
@@ -109,26 +104,46 @@ static bool report(ir_program *program, char *error) {
   return false;
 }
 
-static bool build(ir_program *program, size_t threads) {
-  emit_unit *units[16];
-  compile_job jobs[16] = {0};
+enum { MOST_OBJECTS = 16 };
+
+/* Emits and compiles; OBJECTS are to be disposed. 0 after a report. */
+static size_t make_objects(ir_program *program, size_t threads, LLVMMemoryBufferRef *objects) {
+  emit_unit *units[MOST_OBJECTS];
+  compile_job jobs[MOST_OBJECTS] = {0};
   size_t made = 0;
   bool fine = emit_program_units(&program->emitted, threads, false, units, &made);
   for (size_t i = 0; i < made; i++) jobs[i] = (compile_job){.unit = units[i]};
   if (fine) compile_all(jobs, made);
-  for (size_t i = 0; i < made && fine; i++) {
-    if (!jobs[i].object && !jobs[i].error) ir_error_in(program->module->context->diags, "llvm", "no code was made for this machine");
-    fine = report(program, jobs[i].error) && jobs[i].object;
-  }
-  if (fine) {
-    gather_constants(program, units, made);
-    fine = report(program, load(program, jobs, made));
-  }
   for (size_t i = 0; i < made; i++) {
-    if (jobs[i].object) LLVMDisposeMemoryBuffer(jobs[i].object);
+    if (fine && !jobs[i].object && !jobs[i].error) ir_error_in(program->module->context->diags, "llvm", "no code was made for this machine");
+    fine = fine && report(program, jobs[i].error) && jobs[i].object;
+    objects[i] = jobs[i].object;
     emit_unit_free(units[i]);
   }
-  return fine;
+  for (size_t i = 0; i < made && !fine; i++) {
+    if (objects[i]) LLVMDisposeMemoryBuffer(objects[i]);
+  }
+  return fine ? made : 0;
+}
+
+static size_t find_objects(ir_program *program, size_t threads, const char *cache, LLVMMemoryBufferRef *objects) {
+  if (!cache) return make_objects(program, threads, objects);
+  ir_text key = {0};
+  ir_cache_key(program, threads, &key);
+  size_t count = ir_cache_read(cache, &key, objects, MOST_OBJECTS);
+  if (!count && (count = make_objects(program, threads, objects))) {
+    ir_cache_write(program->module->context->diags, cache, &key, objects, count);
+  }
+  ir_text_free(&key);
+  return count;
+}
+
+static bool build(ir_program *program, size_t threads, const char *cache) {
+  LLVMMemoryBufferRef objects[MOST_OBJECTS];
+  size_t count = find_objects(program, threads, cache, objects);
+  if (!count) return false;
+  gather_constants(program);
+  return report(program, load(program, objects, count));
 }
 
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options) {
@@ -138,7 +153,7 @@ ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options)
   size_t threads = options->threads ? options->threads : 2;
   bool fine = emit_target_find(module->context->diags, &program->arena, options->triple, options->cpu ? options->cpu : "native",
                                &program->emitted.target) &&
-              emit_program_plan(&program->emitted, false) && build(program, threads);
+              emit_program_plan(&program->emitted, false) && build(program, threads, options->cache);
   if (fine && options->run_threads != 1) program->threads = ir_threads_new(options->run_threads);
   if (fine) return program;
   ir_llvm_free(program);

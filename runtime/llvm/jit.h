@@ -37,6 +37,13 @@ struct ir_program {
   ir_recorder launches; /* of the last run */
 };
 
+/* --- objects on disk (cache.c) --- */
+/* Everything that the code of PROGRAM, made in so many units, depends on. */
+void ir_cache_key(const ir_program *program, size_t units, ir_text *key);
+/* The objects that FOLDER has for KEY; 0 where it has none. */
+size_t ir_cache_read(const char *folder, const ir_text *key, LLVMMemoryBufferRef *objects, size_t most);
+void ir_cache_write(ir_diags *diags, const char *folder, const ir_text *key, LLVMMemoryBufferRef const *objects, size_t count);
+
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options);
 bool ir_llvm_run(ir_program *program, const char *entry, size_t count, ir_tensor *const *arguments, size_t result_count,
                  ir_tensor **results);

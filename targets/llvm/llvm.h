@@ -50,7 +50,7 @@ typedef struct emit_unit {
   LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
   LLVMTypeRef tensor_type, context_type, failure_type; /* of targets/llvm/abi.h */
   LLVMTypeRef entry_type; /* i32 (context, inputs, outputs): a graph function */
-  ir_vec(ir_data) constants; /* not whole: what context->constants must hold */
+  const ir_map *constants; /* not whole: bytes of a constant -> its place in context->constants, plus 1 */
   ir_map globals;         /* whole: bytes of a constant -> global */
 } emit_unit;
 

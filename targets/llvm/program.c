@@ -76,8 +76,20 @@ static void add_prim(struct plan *plan, ir_func *func) {
   ir_map_put(program->arena, &program->by_func, func, kernel ? kernel : new_kernel(plan, func));
 }
 
+static void add_constant(struct plan *plan, const ir_op *op) {
+  emit_program *program = plan->program;
+  ir_data data;
+  plan->failed |= !ir_const_data(op, &data);
+  if (plan->failed || !data.size) return;
+  void **slot = ir_map_slot(program->arena, &program->constant_at, data.bytes);
+  if (*slot) return;
+  *ir_push(program->arena, &program->constants) = data;
+  *slot = (void *)(uintptr_t)program->constants.count;
+}
+
 static bool add_callee(void *user, ir_op *op) {
   struct plan *plan = user;
+  if (ir_is(op, IR_CONST)) add_constant(plan, op);
   bool calls = ir_is(op, IR_CALL) || ir_is(op, IR_CALL_TIR);
   const ir_attr *callee = calls ? ir_get(op, "callee") : NULL;
   ir_func *func = callee ? ir_item_func(ir_module_find(plan->program->module, callee->string)) : NULL;
@@ -133,6 +145,7 @@ static emit_unit *make_unit(emit_program *program, bool whole, const char *name)
   emit_unit *unit = emit_unit_new(program->module, program->arena, &program->target, name);
   unit->checked = program->checked;
   unit->measured = program->measured;
+  unit->constants = &program->constant_at;
   unit->whole = whole;
   return unit;
 }

@@ -16,6 +16,8 @@ typedef struct emit_program {
   ir_vec(emit_kernel *) kernels; /* to be emitted: equal ones once */
   ir_map by_func;                /* ir_func of a prim_func -> emit_kernel */
   ir_vec(ir_func *) hosts;       /* graph functions with a body */
+  ir_vec(ir_data) constants;     /* of the hosts, in their order: what context->constants must hold */
+  ir_map constant_at;            /* their bytes -> place, plus 1 */
 } emit_program;
 
 /* What is to be emitted: every graph function, and the prim_funcs that they call (EVERY: all prim_funcs). Reports and

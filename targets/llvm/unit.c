@@ -146,9 +146,7 @@ static LLVMValueRef constant_global(emit_unit *unit, const ir_data *data) {
 /* Code for this process finds constants through the context: nothing is copied. */
 static LLVMValueRef constant_entry(emit_function *f, const ir_data *data) {
   emit_unit *unit = f->unit;
-  size_t number = 0;
-  while (number < unit->constants.count && unit->constants.at[number].bytes != data->bytes) number++;
-  if (number == unit->constants.count) *ir_push(unit->arena, &unit->constants) = *data;
+  size_t number = (uintptr_t)ir_map_get(unit->constants, data->bytes) - 1;
   LLVMValueRef table = LLVMBuildStructGEP2(f->builder, unit->context_type, f->context, 3, "");
   table = LLVMBuildLoad2(f->builder, unit->ptr, table, "");
   LLVMValueRef at = emit_element(f, unit->ptr, table, emit_i64(unit, (int64_t)number), true);

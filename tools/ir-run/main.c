@@ -15,7 +15,7 @@ enum { STATS_OFF, STATS_TEXT, STATS_JSON };
 
 struct options {
   int target;
-  const char *entry;
+  const char *entry, *cache;
   ir_opt_strings inputs, outputs, expect, bind;
   double rtol, atol;
   uint64_t bench, threads;
@@ -35,6 +35,7 @@ static const ir_opt rows[] = {
     ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect", .max = INT64_MAX),
     ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect", .max = INT64_MAX),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
+    ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
     ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
     OPT_CHOICE(struct options, checked, "checked", "default|on|off", "default", "stop at indices out of range and divisions by zero; on by default in the interpreter, off in compiled code"),
     ROW(STRINGS, bind, "bind", NULL, "fix a size symbol before anything else", .value = "SYMBOL=N"),
@@ -133,7 +134,7 @@ static bool run_module(struct job *job, ir_module *module) {
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
   double start = ir_now();
   if (!inputs || !lower(job, module) || !(entry = find_entry(job, module))) return false;
-  const ir_executor_options executor_options = {.checked = options->checked, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
+  const ir_executor_options executor_options = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
   ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
                                                        : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
   if (!executor) return false;

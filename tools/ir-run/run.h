@@ -34,6 +34,7 @@ struct ir_executor {
 };
 typedef struct ir_executor_options {
   int checked; /* 0: the executor's default, 1 on, 2 off */
+  const char *cache; /* a folder; NULL: none */
   bool measured;
   unsigned threads; /* 0: as many as there are processors; the interpreter runs on one */
 } ir_executor_options;
