@@ -33,6 +33,7 @@ struct ir_output {
   uint64_t size;
   uint8_t *held;
   size_t holds;
+  ir_output *attached; /* what takes its place with this one */
 };
 
 static bool fail(ir_output *output, const char *doing, int error) {
@@ -207,6 +208,7 @@ static bool open_path(ir_output *output, const char *path) {
 }
 
 static void release(ir_output *output) {
+  if (output->attached) release(output->attached);
   if (output->fd >= 0) close(output->fd);
   if (output->temporary) unlinkat(output->folder, output->temporary, 0);
   if (output->folder >= 0) close(output->folder);
@@ -235,7 +237,8 @@ static bool keep_mode(ir_output *output) {
   return true;
 }
 
-static bool finish(ir_output *output) {
+/* Everything but taking its place. */
+static bool complete(ir_output *output) {
   flush(output);
   if (output->failed) return false;
   if (output->target && !keep_mode(output)) return false;
@@ -244,15 +247,26 @@ static bool finish(ir_output *output) {
   }
   int fd = output->fd;
   output->fd = -1;
-  if (close(fd) && errno != EINTR) return fail(output, "write", errno);
+  return !close(fd) || errno == EINTR || fail(output, "write", errno);
+}
+
+static bool take_place(ir_output *output) {
   if (!output->target) return true;
   if (renameat(output->folder, output->temporary, output->folder, output->base)) return fail(output, "replace", errno);
   output->temporary = NULL;
   return true;
 }
 
+void ir_output_attach(ir_output *output, ir_output *other) {
+  other->attached = output->attached;
+  output->attached = other;
+}
+
 bool ir_output_commit(ir_output *output) {
-  bool done = finish(output);
+  bool done = true;
+  for (ir_output *each = output; each && done; each = each->attached) done = complete(each);
+  for (ir_output *each = output->attached; each && done; each = each->attached) done = take_place(each);
+  done = done && take_place(output);
   release(output);
   return done;
 }

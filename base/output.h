@@ -35,6 +35,10 @@ bool ir_output_ok(const ir_output *output);
  * NULL where the output is no file (a pipe, a terminal, "-" even when redirected to a file). */
 const char *ir_output_target(const ir_output *output);
 
+/* OTHER belongs to OUTPUT from now on: files that are there together or not at all. All of them are complete before the first
+ * takes its place; OUTPUT is the last. */
+void ir_output_attach(ir_output *output, ir_output *other);
+
 /* Both free OUTPUT. Commit reports what went wrong and returns false; the old file is then as it was. */
 bool ir_output_commit(ir_output *output);
 void ir_output_discard(ir_output *output);

@@ -21,6 +21,8 @@ void ir_print_attr(ir_text *out, const ir_attr *attr);
 void ir_print_expr(ir_text *out, const ir_expr *expr, ir_value *const *args, size_t arg_count);
 /* `%name`, quoted where needed; unnamed values print as in ir_print_op of their function. */
 void ir_print_value(ir_text *out, const ir_value *value);
+/* The first place of `loc(...)`, "name:line:column" or "name"; false where LOC (may be NULL) has none. */
+bool ir_print_place(ir_text *out, const ir_attr *loc);
 /* For messages: the same on an arena. */
 const char *ir_type_text(ir_arena *arena, const ir_type *type);
 const char *ir_attr_text(ir_arena *arena, const ir_attr *attr);

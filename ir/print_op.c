@@ -516,3 +516,12 @@ void ir_printer_region(ir_printer *p, const ir_region *body, unsigned indent) {
   ir_text_char(p->out, '}');
   p->depth--;
 }
+
+bool ir_print_place(ir_text *out, const ir_attr *loc) {
+  if (!loc || loc->kind != IR_ATTR_LIST || loc->count < 3 || loc->items[0]->kind != IR_ATTR_STRING) return false;
+  ir_text_put(out, loc->items[0]->string->text);
+  int64_t line, column;
+  bool numbers = ir_attr_is_int(loc->items[1], &line) && ir_attr_is_int(loc->items[2], &column) && line;
+  if (numbers) ir_text_printf(out, ":%lld:%lld", (long long)line, (long long)column);
+  return true;
+}

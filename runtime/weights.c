@@ -85,7 +85,20 @@ static bool collect(ir_resource *resource, ir_safetensor *tensor) {
   return resource->type->count <= IR_SAFETENSORS_MAX_RANK && ir_type_static_dims(resource->type, tensor->dims, NULL);
 }
 
-bool ir_weights_place(ir_module *module, const char *target, bool copy) {
+/* Beside OUTPUT, taking its place with it. */
+static bool write_tensors(ir_diags *diags, ir_output *output, const char *path, const ir_safetensor *tensors, size_t count) {
+  ir_output *file = ir_output_open(diags, path);
+  if (!file) return false;
+  if (ir_safetensors_put(diags, file, path, tensors, count)) {
+    ir_output_attach(output, file);
+    return true;
+  }
+  ir_output_discard(file);
+  return false;
+}
+
+bool ir_weights_place(ir_module *module, ir_output *output, bool copy) {
+  const char *target = ir_output_target(output);
   ir_diags *diags = module->context->diags;
   ir_arena scratch = {0};
   ir_vec(ir_safetensor) tensors = {0};
@@ -107,7 +120,7 @@ bool ir_weights_place(ir_module *module, const char *target, bool copy) {
     if (target && !stays_in_text(resource)) *ir_push(&scratch, &tensors) = tensor;
   }
   const char *path = target ? ir_path_with_ending(&scratch, target, "weights.safetensors") : NULL;
-  if (fine && tensors.count) fine = ir_safetensors_write(diags, path, tensors.at, tensors.count);
+  if (fine && tensors.count) fine = write_tensors(diags, output, path, tensors.at, tensors.count);
   for (size_t i = 0; fine && i < placed.count; i++) {
     ir_resource *resource = placed.at[i];
     bool to_file = target && !stays_in_text(resource);
@@ -120,13 +133,14 @@ bool ir_weights_place(ir_module *module, const char *target, bool copy) {
   return fine;
 }
 
-bool ir_weights_follow(ir_module *module, const char *target, bool copy) {
+bool ir_weights_follow(ir_module *module, ir_output *output, bool copy) {
+  const char *target = output ? ir_output_target(output) : NULL;
   ir_arena scratch = {0};
   bool beside = !target || same_folder(&scratch, module, target);
   ir_arena_free(&scratch);
   ir_each_item(item, module) {
     const ir_resource *resource = (const ir_resource *)item;
-    if (!beside && item->kind == IR_ITEM_RESOURCE && resource->kind == IR_RESOURCE_FILE) return ir_weights_place(module, target, copy);
+    if (!beside && item->kind == IR_ITEM_RESOURCE && resource->kind == IR_RESOURCE_FILE) return ir_weights_place(module, output, copy);
   }
   return true;
 }

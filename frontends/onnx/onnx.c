@@ -160,6 +160,9 @@ static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
 static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
   const char *name = text_or(proto->name, proto->n_output ? proto->output[0] : "");
   ir_diags_set_where(im->diags, ir_arena_printf(&im->arena, "%s: node '%s'", im->path, name));
+  const ir_attr *zero = ir_attr_int(im->context, 0);
+  const ir_attr *place[] = {ir_attr_string(im->context, ir_slice_of(name)), zero, zero};
+  im->b.loc = *name ? ir_attr_list(im->context, 3, place) : NULL;
   ir_onnx_node n = {.im = im, .proto = proto, .row = ir_onnx_find_row(proto->op_type, im->opset)};
   n.used = ir_new_array(&im->arena, bool, proto->n_attribute + 1);
   size_t errors = ir_diags_errors(im->diags);

@@ -3,6 +3,8 @@
  * conditions make it smaller, loops and the ends of conditions restore it. */
 #include "runtime/interp/exec.h"
 
+#include "ir/print.h"
+
 #include "base/checked.h"
 
 bool ir_exec_fail(ir_exec *exec, const ir_op *op, const char *format, ...) {
@@ -14,9 +16,9 @@ bool ir_exec_fail(ir_exec *exec, const ir_op *op, const char *format, ...) {
   va_end(args);
   ir_range range = op ? op->range : exec->plan->func ? exec->plan->func->item.range : (ir_range){0};
   const ir_attr *loc = op ? ir_op_loc(op) : NULL;
-  if (loc && loc->count >= 3 && loc->items[0]->kind == IR_ATTR_STRING) {
-    ir_text_printf(&text, " (%s:%lld:%lld)", loc->items[0]->string->text, (long long)loc->items[1]->i, (long long)loc->items[2]->i);
-  }
+  ir_text place = {0};
+  if (ir_print_place(&place, loc)) ir_text_printf(&text, " (%s)", place.at);
+  ir_text_free(&place);
   const char *where = exec->plan->func ? exec->plan->func->item.name->text : NULL;
   if (range.end || !where) ir_error(exec->diags, range, "%s", text.at);
   else ir_error_in(exec->diags, where, "%s", text.at);

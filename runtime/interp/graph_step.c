@@ -15,9 +15,9 @@ bool ir_step_fail(ir_activation *a, const ir_step *step, const char *format, ...
   ir_text_vprintf(&text, format, args);
   va_end(args);
   const ir_attr *loc = ir_op_loc(step->op);
-  if (loc && loc->count >= 3) {
-    ir_text_printf(&text, " (%s:%" PRId64 ":%" PRId64 ")", loc->items[0]->string->text, loc->items[1]->i, loc->items[2]->i);
-  }
+  ir_text place = {0};
+  if (ir_print_place(&place, loc)) ir_text_printf(&text, " (%s)", place.at);
+  ir_text_free(&place);
   ir_error(a->interp->context->diags, step->op->range, "%s", text.at);
   ir_text_free(&text);
   return false;

@@ -2,6 +2,8 @@
 /* targets/llvm/unit.c - one LLVM module and what is not inside its functions: names, attributes, texts of failures. */
 #include "targets/llvm/llvm.h"
 
+#include "ir/print.h"
+
 #include <llvm-c/Analysis.h>
 
 static LLVMTypeRef struct_type(emit_unit *unit, const char *name, LLVMTypeRef *members, unsigned count) {
@@ -110,11 +112,11 @@ LLVMValueRef emit_private_text(emit_unit *unit, const char *text) {
 
 /* A written `loc(...)` first, else where the text stands. */
 static const char *place_text(emit_unit *unit, ir_range range, const ir_attr *loc) {
-  if (loc && loc->kind == IR_ATTR_LIST && loc->count >= 3 && loc->items[0]->kind == IR_ATTR_STRING) {
-    int64_t line = 0, column = 0;
-    bool numbers = ir_attr_is_int(loc->items[1], &line) && ir_attr_is_int(loc->items[2], &column);
-    if (!numbers || !line) return loc->items[0]->string->text;
-    return ir_arena_printf(unit->arena, "%s:%lld:%lld", loc->items[0]->string->text, (long long)line, (long long)column);
+  ir_text place = {0};
+  if (ir_print_place(&place, loc)) {
+    const char *copy = ir_arena_copy(unit->arena, place.at, place.length);
+    ir_text_free(&place);
+    return copy;
   }
   const ir_source *source;
   unsigned line, column;

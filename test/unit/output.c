@@ -235,6 +235,31 @@ static void test_size_limit(void) {
   CHECK(entries(".") == before);
 }
 
+/* Files that belong together: all of them, or none. */
+static void test_together(void) {
+  ir_output *text = ir_output_open(diags, "text"), *data = ir_output_open(diags, "data");
+  ir_output_text(text, "one");
+  ir_output_text(data, "1");
+  ir_output_attach(text, data);
+  CHECK(ir_output_commit(text) && file_is("text", "one") && file_is("data", "1"));
+  unsigned before = entries(".");
+  text = ir_output_open(diags, "text");
+  data = ir_output_open(diags, "data");
+  ir_output_text(text, "two");
+  ir_output_text(data, "2");
+  ir_output_attach(text, data);
+  ir_output_discard(text);
+  CHECK(file_is("text", "one") && file_is("data", "1") && entries(".") == before);
+  if (access("/dev/full", W_OK)) return;
+  text = ir_output_open(diags, "/dev/full");
+  data = ir_output_open(diags, "data");
+  ir_output_text(text, "two");
+  ir_output_text(data, "2");
+  ir_output_attach(text, data);
+  CHECK(!ir_output_commit(text) && file_is("data", "1") && entries(".") == before);
+  CHECK_DIAGS(diags, "/dev/full: cannot write: No space left on device");
+}
+
 static void test_reading(void) {
   ir_file file;
   CHECK(!ir_file_open(diags, "missing", &file));
@@ -258,6 +283,7 @@ int main(void) {
   test_standard_output("/proc/self/fd/1");
   test_standard_output("-");
   test_size_limit();
+  test_together();
   test_reading();
   CHECK_DIAGS(diags, "");
   ir_diags_free(diags);

@@ -49,7 +49,7 @@ struct job {
   ir_tool tool;
   struct options options;
   ir_pipeline pipeline;
-  const char *target; /* the file that the text goes to; NULL for a pipe */
+  ir_output *to; /* where the text goes; NULL: nowhere */
 };
 
 static ir_flag_result add_pipeline(struct job *job, ir_slice text) {
@@ -89,7 +89,7 @@ static bool process(void *user, const ir_source *source, const char *path, ir_te
   const ir_print_options print = {.locs = job->options.print_locs,
                                   .strip_locs = job->options.strip_locs,
                                   .elide_above = job->options.elide_above};
-  fine = fine && ir_weights_follow(module, job->target, job->options.copy_resources);
+  fine = fine && ir_weights_follow(module, job->to, job->options.copy_resources);
   if (fine && !job->options.no_print) ir_print_module(out, module, &print);
   ir_module_free(module);
   return fine;
@@ -112,7 +112,7 @@ static bool run(struct job *job, const char *path) {
   ir_output *output = NULL;
   if (source && !options->verify_diagnostics && !(output = ir_output_open(job->tool.diags, options->output))) return false;
   if (!source) return false;
-  job->target = output ? ir_output_target(output) : NULL;
+  job->to = output;
   ir_text text = {0};
   bool fine = ir_split_run(&job->tool, source, path, options->split, options->verify_diagnostics, process, job, &text);
   if (output && fine) {

@@ -10,7 +10,7 @@
 #include "tools/tool.h"
 
 struct options {
-  bool from_onnx, to_llvm, lower, checked, remarks;
+  bool from_onnx, to_llvm, lower, checked, print_locs, remarks;
   const char *output, *triple, *cpu, *linker;
   int emit;
   ir_pipeline_options run;
@@ -33,6 +33,7 @@ static const ir_opt rows[] = {
     ROW(STRING, linker, "linker", "cc", "what --emit=so links with", .value = "PROGRAM"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
+    ROW(FLAG, print_locs, "print-locs", "off", "print the names of the model's nodes as loc(...)"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
     OPT_END,
 };
@@ -49,16 +50,15 @@ static bool write_text(struct job *job, const ir_text *text) {
   return ir_output_commit(output);
 }
 
-/* The text is written last: where it appears, its weights are there. */
 static bool import(struct job *job, const char *path) {
   ir_module *module = ir_onnx_import(job->tool.context, path);
   if (!module) return false;
   bool fine = ir_verify_module(module);
   ir_output *output = fine ? ir_output_open(job->tool.diags, job->options.output) : NULL;
-  fine = output && ir_weights_place(module, ir_output_target(output), true);
+  fine = output && ir_weights_place(module, output, true);
   if (fine) {
     ir_text text = {0};
-    ir_print_module(&text, module, NULL);
+    ir_print_module(&text, module, &(ir_print_options){.strip_locs = !job->options.print_locs});
     ir_output_bytes(output, text.at, text.length);
     ir_text_free(&text);
     fine = ir_output_commit(output);
@@ -108,13 +108,15 @@ static bool check(struct job *job, const ir_args *args) {
   const struct {
     const void *field;
     const char *name;
-  } lowering[] = {{&options->emit, "emit"},          {&options->lower, "opt"},        {&options->triple, "triple"},
-                  {&options->cpu, "cpu"},            {&options->checked, "checked"},  {&options->linker, "linker"},
-                  {&options->run.exact, "exact"},    {&options->run.fp.fma, "fp"},    {&options->run.fp.order, "fp"},
-                  {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"}};
-  for (size_t i = 0; options->from_onnx && i < ir_count_of(lowering); i++) {
-    if (!ir_args_given(args, lowering[i].field)) continue;
-    ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for --to-llvm, not for --import-onnx", lowering[i].name);
+    bool imports;
+  } rules[] = {{&options->emit, "emit"},          {&options->lower, "opt"},        {&options->triple, "triple"},
+               {&options->cpu, "cpu"},            {&options->checked, "checked"},  {&options->linker, "linker"},
+               {&options->run.exact, "exact"},    {&options->run.fp.fma, "fp"},    {&options->run.fp.order, "fp"},
+               {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"},  {&options->print_locs, "print-locs", true}};
+  for (size_t i = 0; i < ir_count_of(rules); i++) {
+    if (rules[i].imports == options->from_onnx || !ir_args_given(args, rules[i].field)) continue;
+    ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for %s, not for %s", rules[i].name,
+                rules[i].imports ? "--import-onnx" : "--to-llvm", rules[i].imports ? "--to-llvm" : "--import-onnx");
     return false;
   }
   return true;
