@@ -297,7 +297,3 @@ const char *ir_value_text(ir_arena *arena, const ir_value *value) {
   ir_print_value(&text, value);
   return take(arena, &text);
 }
-
-void ir_print_float(ir_text *out, ir_dtype dtype, double value) {
-  ir_print_number(out, dtype, ir_float_to_bits(dtype, value));
-}

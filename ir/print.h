@@ -27,7 +27,5 @@ bool ir_print_place(ir_text *out, const ir_attr *loc);
 const char *ir_type_text(ir_arena *arena, const ir_type *type);
 const char *ir_attr_text(ir_arena *arena, const ir_attr *attr);
 const char *ir_value_text(ir_arena *arena, const ir_value *value);
-/* The shortest decimal that reads back as the same float of DTYPE: 0.1875, 1e-05, inf, -0.0. NaN prints as `nan`. */
-void ir_print_float(ir_text *out, ir_dtype dtype, double value);
 
 #endif

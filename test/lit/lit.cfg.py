@@ -55,3 +55,6 @@ features = {
     "asan": "address" in sanitizers,
 }
 config.available_features.update(name for name, present in features.items() if present)
+for name in ("ways", "entries"):
+    script = "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs", name + ".py")
+    config.substitutions += [("%" + name, script if features["llvm"] else script + " --no-llvm")]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* tools/ir-run/arrays.c - .npy files as inputs, outputs and expectations. */
 #include "frontends/onnx/onnx.h"
+#include "ir/number.h"
 #include "ir/print.h"
 #include "runtime/npy.h"
 #include "tools/ir-run/run.h"
@@ -199,17 +200,7 @@ void ir_run_print(const char *name, const ir_tensor *tensor) {
   ir_text_put(&text, " = [");
   for (int64_t i = 0; i < tensor->count && i < SHOWN; i++) {
     if (i) ir_text_put(&text, ", ");
-    ir_dtype dtype = (ir_dtype)tensor->dtype;
-    uint64_t bits = ir_tensor_bits(tensor, i);
-    if (ir_is_float(dtype)) {
-      ir_print_float(&text, dtype, ir_float_from_bits(dtype, bits));
-    } else if (dtype == IR_BOOL) {
-      ir_text_put(&text, bits ? "true" : "false");
-    } else if (ir_is_unsigned(dtype)) {
-      ir_text_printf(&text, "%llu", (unsigned long long)bits);
-    } else {
-      ir_text_printf(&text, "%lld", (long long)ir_int_from_bits(dtype, bits));
-    }
+    ir_print_number(&text, (ir_dtype)tensor->dtype, ir_tensor_bits(tensor, i));
   }
   if (tensor->count > SHOWN) ir_text_printf(&text, ", ... %lld more", (long long)(tensor->count - SHOWN));
   printf("%s]\n", text.at);
