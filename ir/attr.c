@@ -2,6 +2,7 @@
 /* ir/attr.c - interned attributes. Needs ir/context, ir/type, ir/expr. */
 #include "ir/attr.h"
 
+#include "ir/eval.h"
 #include "ir/expr.h"
 #include "ir/type.h"
 
@@ -138,4 +139,18 @@ const ir_attr *ir_dict_with(ir_context *context, const ir_attr *dict, const char
 const ir_expr *ir_attr_as_expr(ir_context *context, const ir_attr *attr) {
   if (attr->kind == IR_ATTR_INT) return ir_expr_i64(context, attr->i);
   return attr->kind == IR_ATTR_EXPR ? attr->expr : NULL;
+}
+
+/* An i64 as an integer of DTYPE, saturated. */
+static const ir_expr *saturated(ir_context *context, ir_dtype dtype, int64_t value) {
+  unsigned width = ir_dtypes[dtype].bits - ir_is_signed(dtype);
+  int64_t most = width >= 63 ? INT64_MAX : (INT64_C(1) << width) - 1, least = ir_is_signed(dtype) ? -most - 1 : 0;
+  return ir_expr_int(context, dtype, value < least ? least : value > most ? most : value);
+}
+
+const ir_expr *ir_attr_as_number(ir_context *context, const ir_attr *attr, ir_dtype dtype) {
+  bool whole = attr->kind == IR_ATTR_INT;
+  if (whole && ir_is_integer(dtype)) return saturated(context, dtype, attr->i);
+  const ir_expr *value = whole ? ir_expr_i64(context, attr->i) : ir_expr_float(context, IR_F64, attr->f);
+  return ir_expr_fold(context, ir_expr_cast(context, value, dtype));
 }

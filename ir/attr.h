@@ -70,6 +70,8 @@ const ir_attr *ir_dict_with(ir_context *context, const ir_attr *dict, const char
 
 /* INT or EXPR as an i64 expression (an extent); NULL for other kinds. */
 const ir_expr *ir_attr_as_expr(ir_context *context, const ir_attr *attr);
+/* A number (FLOAT or INT) as a constant of DTYPE: rounded once, integers saturated. */
+const ir_expr *ir_attr_as_number(ir_context *context, const ir_attr *attr, ir_dtype dtype);
 static inline bool ir_attr_is_int(const ir_attr *attr, int64_t *value) {
   if (!attr || attr->kind != IR_ATTR_INT) return false;
   *value = attr->i;

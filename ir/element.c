@@ -16,14 +16,18 @@ static void add_input(struct inputs *inputs, const char *name, const ir_expr *va
   if (inputs->count < MOST_INPUTS) inputs->at[inputs->count++] = (ir_formula_input){name, value};
 }
 
-static void add_attributes(ir_context *context, const ir_op *op, struct inputs *inputs) {
+static void add_attributes(ir_context *context, const ir_op *op, ir_dtype dtype, struct inputs *inputs) {
   const ir_op_def *row = ir_op_row(op);
   for (size_t i = 0; i < row->attr_count; i++) {
     const ir_attr *attr = ir_op_attr(context, op, i);
     if (!attr) continue;
-    if (attr->kind == IR_ATTR_FLOAT) add_input(inputs, row->attrs[i].name, ir_expr_float(context, IR_F64, attr->f));
-    if (attr->kind == IR_ATTR_INT) add_input(inputs, row->attrs[i].name, ir_expr_i64(context, attr->i));
-    if (attr->kind == IR_ATTR_BOOL) add_input(inputs, row->attrs[i].name, ir_expr_bool(context, attr->i != 0));
+    const ir_expr *value = NULL;
+    if (attr->kind == IR_ATTR_FLOAT) value = ir_expr_float(context, IR_F64, attr->f);
+    if (attr->kind == IR_ATTR_INT) value = ir_expr_i64(context, attr->i);
+    if (attr->kind == IR_ATTR_BOOL) value = ir_expr_bool(context, attr->i != 0);
+    bool saturates = row->attrs[i].type == IR_A_FLOAT && ir_is_integer(dtype);
+    if (saturates) value = ir_attr_as_number(context, attr, dtype);
+    if (value) add_input(inputs, row->attrs[i].name, value);
   }
 }
 
@@ -32,7 +36,7 @@ static const ir_expr *in_dtype(ir_context *context, const ir_op *op, ir_dtype dt
   const ir_op_def *row = ir_op_row(op);
   struct inputs inputs = {.count = 0};
   for (size_t i = 0; i < op->operand_count && i < row->operand_def_count; i++) add_input(&inputs, row->operands[i].name, operands[i]);
-  add_attributes(context, op, &inputs);
+  add_attributes(context, op, dtype, &inputs);
   const char *text = !is_float && row->element_int ? row->element_int : row->element;
   return ir_formula(context, text, dtype, inputs.at, inputs.count);
 }

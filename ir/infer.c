@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "ir/print.h"
 
+#include <math.h>
+
 bool ir_infer_result(ir_infer *in, const ir_type *type) {
   if (!type) return false;
   size_t count = in->result_count;
@@ -48,7 +50,13 @@ bool ir_infer_bool(const ir_infer *in, const char *name) {
 
 double ir_infer_float(const ir_infer *in, const char *name) {
   const ir_attr *attr = ir_infer_attr(in, name);
-  return attr && attr->kind == IR_ATTR_FLOAT ? attr->f : 0.0;
+  return attr && attr->kind == IR_ATTR_FLOAT ? attr->f : attr && attr->kind == IR_ATTR_INT ? (double)attr->i : 0.0;
+}
+
+bool ir_infer_whole_for(ir_infer *in, const char *name, ir_dtype dtype) {
+  double value = ir_infer_float(in, name);
+  if (!ir_is_integer(dtype) || isinf(value) || rint(value) == value) return true;
+  return ir_infer_fail(in, "attribute '%s' is %g, expected an integer for dtype %s", name, value, ir_dtype_name(dtype));
 }
 
 const char *ir_infer_word(const ir_infer *in, const char *name) {

@@ -42,6 +42,8 @@ ir_dtype ir_infer_dtype(const ir_infer *in, const char *name);
 /* The name of an operand for messages: 'x', 'tensors[2]' (without the quotes). */
 const char *ir_infer_operand_name(const ir_infer *in, size_t operand);
 /* An axis attribute value counted from the end where negative, checked against RANK. */
+/* The number stands for an element of DTYPE: reports and returns false where that is an integer and it is not whole. */
+bool ir_infer_whole_for(ir_infer *in, const char *name, ir_dtype dtype);
 bool ir_infer_axis(ir_infer *in, int64_t axis, size_t rank, size_t *out);
 
 /* Runs the row's inference and checks operands against the row's constraints first. On success the result types are

@@ -33,14 +33,10 @@ bool infer_astype(ir_infer *in) {
 
 bool infer_clip(ir_infer *in) {
   ir_view view = ir_infer_view(in, 0);
-  double bounds[] = {ir_infer_float(in, "min"), ir_infer_float(in, "max")};
+  static const char *const bounds[] = {"min", "max"};
   for (size_t i = 0; i < 2; i++) {
-    if (isnan(bounds[i])) return ir_infer_fail(in, "attribute '%s' is NaN", i ? "max" : "min");
-    bool whole = isinf(bounds[i]) || rint(bounds[i]) == bounds[i];
-    if (ir_is_integer(view.dtype) && !whole) {
-      return ir_infer_fail(in, "attribute '%s' is %g, expected an integer for dtype %s", i ? "max" : "min", bounds[i],
-                           ir_dtype_name(view.dtype));
-    }
+    if (isnan(ir_infer_float(in, bounds[i]))) return ir_infer_fail(in, "attribute '%s' is NaN", bounds[i]);
+    if (!ir_infer_whole_for(in, bounds[i], view.dtype)) return false;
   }
   return ir_infer_tensor(in, view.dtype, &view);
 }

@@ -177,6 +177,7 @@ bool infer_pad(ir_infer *in) {
   if (count % 2 || (x.ranked && count != 2 * x.rank)) {
     return ir_infer_fail(in, "attribute 'pad_width' has %zu entries, expected two an axis", count);
   }
+  if (!ir_infer_whole_for(in, "pad_value", x.dtype)) return false;
   const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, count / 2);
   for (size_t i = 0; i < count / 2; i++) {
     int64_t before = ir_infer_int_at(in, "pad_width", 2 * i), after = ir_infer_int_at(in, "pad_width", 2 * i + 1), both, extent;

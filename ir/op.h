@@ -97,6 +97,8 @@ void ir_set(ir_op *op, const char *name, const ir_attr *value);               /*
 int64_t ir_get_int(const ir_op *op, const char *name);
 bool ir_get_bool(const ir_op *op, const char *name);
 double ir_get_float(const ir_op *op, const char *name);
+/* A number as a constant of DTYPE: rounded once, integers saturated; NULL where absent. */
+const ir_expr *ir_get_number(const ir_op *op, const char *name, ir_dtype dtype);
 const char *ir_get_word(const ir_op *op, const char *name); /* STRING, ID or GLOBAL */
 ir_dtype ir_get_dtype(const ir_op *op, const char *name);   /* IR_DTYPE_UNKNOWN where absent */
 const ir_expr *ir_get_expr(const ir_op *op, const char *name);

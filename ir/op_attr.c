@@ -40,7 +40,13 @@ bool ir_get_bool(const ir_op *op, const char *name) {
 
 double ir_get_float(const ir_op *op, const char *name) {
   const ir_attr *attr = ir_get(op, name);
-  return attr && attr->kind == IR_ATTR_FLOAT ? attr->f : 0.0;
+  return attr && attr->kind == IR_ATTR_FLOAT ? attr->f : attr && attr->kind == IR_ATTR_INT ? (double)attr->i : 0.0;
+}
+
+const ir_expr *ir_get_number(const ir_op *op, const char *name, ir_dtype dtype) {
+  const ir_attr *attr = ir_get(op, name);
+  bool number = attr && (attr->kind == IR_ATTR_FLOAT || attr->kind == IR_ATTR_INT);
+  return number ? ir_attr_as_number(ir_op_context(op), attr, dtype) : NULL;
 }
 
 const char *ir_get_word(const ir_op *op, const char *name) {

@@ -97,6 +97,11 @@ static const ir_attr *conform_list(ir_context *context, ir_attr_want type, const
   return attr;
 }
 
+static bool is_f64(int64_t value) {
+  double nearest = (double)value;
+  return nearest < 0x1p63 && (int64_t)nearest == value;
+}
+
 const ir_attr *ir_attr_conform(ir_context *context, const ir_attr_def *def, const ir_attr *attr, const char **expected) {
   static const char *const wanted[] = {
       [IR_A_INT] = "an integer",       [IR_A_FLOAT] = "a number",         [IR_A_BOOL] = "true or false",
@@ -111,8 +116,9 @@ const ir_attr *ir_attr_conform(ir_context *context, const ir_attr_def *def, cons
   switch (def->type) {
   case IR_A_INT: return attr->kind == IR_ATTR_INT ? attr : NULL;
   case IR_A_FLOAT:
-    if (attr->kind == IR_ATTR_INT) return ir_attr_float(context, (double)attr->i);
-    return attr->kind == IR_ATTR_FLOAT ? attr : NULL;
+    /* One value has one attribute: an integer only where no f64 is that integer. */
+    if (attr->kind == IR_ATTR_INT && is_f64(attr->i)) return ir_attr_float(context, (double)attr->i);
+    return attr->kind == IR_ATTR_FLOAT || attr->kind == IR_ATTR_INT ? attr : NULL;
   case IR_A_BOOL: return attr->kind == IR_ATTR_BOOL ? attr : NULL;
   case IR_A_STRING:
   case IR_A_ID: return word && (!def->choices || is_one_of(def->choices, attr->string)) ? attr : NULL;

@@ -47,7 +47,7 @@ typedef struct ir_operand_def {
 
 typedef enum ir_attr_want {
   IR_A_INT,
-  IR_A_FLOAT, /* an integer literal is taken too */
+  IR_A_FLOAT, /* an integer literal is taken too, and stays IR_ATTR_INT where no f64 is that integer */
   IR_A_BOOL,
   IR_A_STRING,
   IR_A_ID, /* one of CHOICES where that is given: "valid|same" */

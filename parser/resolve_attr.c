@@ -12,9 +12,17 @@ static bool offers(const ir_attr_def *def, ir_slice word) {
   return false;
 }
 
+/* Where a float is wanted, an integer outside i64 stands for the f64 that is that number; no other holds it. */
+static bool is_large(ir_parser *p, const ir_node *literal, const ir_attr_def *def) {
+  uint64_t value;
+  if (!wants(def, IR_A_FLOAT) && !wants(def, IR_A_FLOATS)) return false;
+  if (!ir_parse_integer(ir_node_name(p, literal), &value)) return true;
+  return value > INT64_MAX && (value & 0x7ff) == 0;
+}
+
 static const ir_attr *number(ir_parser *p, const ir_node *node, const ir_attr_def *def) {
   const ir_node *literal = node->kind == N_NEGATE ? node->other : node;
-  bool whole = literal->kind == N_INT && !wants(def, IR_A_FLOAT) && !wants(def, IR_A_FLOATS);
+  bool whole = literal->kind == N_INT && !is_large(p, literal, def);
   uint64_t bits;
   if (!ir_resolve_number(p, node, whole ? IR_I64 : IR_F64, &bits)) return NULL;
   return whole ? ir_attr_int(p->context, (int64_t)bits) : ir_attr_float(p->context, ir_float_from_bits(IR_F64, bits));

@@ -90,8 +90,8 @@ ir_value *ir_onnx_in(ir_onnx_node *n, size_t i);
 const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i);
 /* Input I as constant integers; reports what is not constant. */
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count);
-/* Input I as one constant number. */
-bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *value);
+/* Input I as one constant number, INT or FLOAT. */
+bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number);
 /* Sets output I. A NULL tensor is an error that has been reported: false. */
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
 bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);

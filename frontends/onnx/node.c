@@ -119,7 +119,17 @@ bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *
   return true;
 }
 
-bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *number) {
+/* The number that an attribute holds for an element. NULL for some u64 above i64, which no attribute holds. */
+static const ir_attr *number_of(ir_context *context, ir_dtype dtype, uint64_t bits) {
+  if (dtype == IR_F32) return ir_attr_float(context, ir_onnx_shortest((float)ir_float_from_bits(IR_F32, bits)));
+  if (ir_is_float(dtype)) return ir_attr_float(context, ir_float_from_bits(dtype, bits));
+  int64_t value = ir_int_from_bits(dtype, bits);
+  if (dtype != IR_U64 || value >= 0) return ir_attr_int(context, value);
+  const ir_attr *nearest = ir_attr_float(context, (double)bits);
+  return ir_attr_as_number(context, nearest, IR_U64)->bits == bits ? nearest : NULL;
+}
+
+bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number) {
   ir_onnx_value *value = find_value(n, i);
   ir_data data;
   const ir_type *type;
@@ -130,10 +140,8 @@ bool ir_onnx_in_number(ir_onnx_node *n, size_t i, double *number) {
   size_t width = ir_dtypes[data.dtype].bits / 8;
   if (!width || data.size != width) return ir_onnx_fail(n, "input '%s' should be one number", value->name);
   memcpy(&bits, data.bytes, width);
-  *number = data.dtype == IR_F32 ? ir_onnx_shortest((float)ir_float_from_bits(IR_F32, bits))
-            : ir_is_float(data.dtype) ? ir_float_from_bits(data.dtype, bits)
-                                      : (double)ir_int_from_bits(data.dtype, bits);
-  return true;
+  *number = number_of(n->im->context, data.dtype, bits);
+  return *number || ir_onnx_fail(n, "not implemented: the number %llu as input '%s'", (unsigned long long)bits, value->name);
 }
 
 static ir_onnx_value *define(ir_onnx_node *n, size_t i) {

@@ -37,9 +37,9 @@ bool import_dropout(ir_onnx_node *n) {
   ir_onnx_ignore(n, "seed");
   ir_onnx_ignore(n, "consumed_inputs");
   if (ir_onnx_wants(n, 1)) return ir_onnx_fail(n, "not implemented: the mask output");
-  double training = 0;
+  const ir_attr *training = NULL;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &training)) return false;
-  if (training != 0) return ir_onnx_fail(n, "not implemented: training_mode");
+  if (training && training != ir_attr_int(CONTEXT, 0)) return ir_onnx_fail(n, "not implemented: training_mode");
   return ir_onnx_out(n, 0, ir_onnx_in(n, 0));
 }
 
@@ -75,17 +75,17 @@ bool import_isinf(ir_onnx_node *n) {
   return x && ir_onnx_out(n, 0, BUILD(IR_ISINF, x));
 }
 
-static bool clip(ir_onnx_node *n, ir_value *x, double least, double most) {
-  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CLIP, IR_OPERANDS(x), IR_SET({"min", real(n, least)}, {"max", real(n, most)})));
+static bool clip(ir_onnx_node *n, ir_value *x, const ir_attr *least, const ir_attr *most) {
+  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CLIP, IR_OPERANDS(x), IR_SET({"min", least}, {"max", most})));
 }
 
 bool import_clip_attrs(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
-  return clip(n, ir_onnx_in(n, 0), ir_onnx_float(n, "min", -INFINITY), ir_onnx_float(n, "max", INFINITY));
+  return clip(n, ir_onnx_in(n, 0), real(n, ir_onnx_float(n, "min", -INFINITY)), real(n, ir_onnx_float(n, "max", INFINITY)));
 }
 
 bool import_clip(ir_onnx_node *n) {
-  double least = -INFINITY, most = INFINITY;
+  const ir_attr *least = NULL, *most = NULL;
   if (ir_onnx_present(n, 1) && !ir_onnx_in_number(n, 1, &least)) return false;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &most)) return false;
   return clip(n, ir_onnx_in(n, 0), least, most);

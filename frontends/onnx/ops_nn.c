@@ -132,7 +132,7 @@ bool import_softmax(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, y);
 }
 
-static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, double fill) {
+static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const ir_attr *fill) {
   ir_value *x = ir_onnx_in(n, 0);
   int rank = ir_onnx_rank(n, x);
   int64_t widths[128];
@@ -150,19 +150,19 @@ static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, double fill)
   }
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PAD, IR_OPERANDS(x),
                                      IR_SET({"pad_width", ir_attr_ints(CONTEXT, count, widths)},
-                                            {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", ir_attr_float(CONTEXT, fill)})));
+                                            {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", fill})));
 }
 
 bool import_pad_attrs(ir_onnx_node *n) {
   size_t count;
   const int64_t *pads = ir_onnx_ints(n, ir_onnx_has(n, "pads") ? "pads" : "paddings", &count);
-  return pads ? pad(n, pads, count, ir_onnx_float(n, "value", 0)) : ir_onnx_fail(n, "pads are missing");
+  return pads ? pad(n, pads, count, ir_attr_float(CONTEXT, ir_onnx_float(n, "value", 0))) : ir_onnx_fail(n, "pads are missing");
 }
 
 bool import_pad(ir_onnx_node *n) {
   const int64_t *pads;
   size_t count;
-  double fill = 0;
+  const ir_attr *fill = NULL;
   if (!ir_onnx_in_ints(n, 1, &pads, &count)) return false;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &fill)) return false;
   if (ir_onnx_present(n, 3)) return ir_onnx_fail(n, "not implemented: the axes input");

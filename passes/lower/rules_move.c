@@ -178,8 +178,7 @@ bool legalize_pad(ir_lowering *l) {
   }
   const ir_expr *value = ir_lower_load(&n, l->in[0], index);
   ir_dtype dtype = ir_type_dtype(x);
-  double fill = ir_get_float(l->op, "pad_value");
-  const ir_expr *constant = ir_is_float(dtype) ? ir_expr_float(context, dtype, fill) : ir_expr_int(context, dtype, (int64_t)fill);
+  const ir_expr *constant = ir_get_number(l->op, "pad_value", dtype);
   inside = ir_simplify(context, NULL, inside);
   if (inside->code != IR_S_CONST) value = ir_expr_ternary(context, IR_S_GUARD, inside, value, constant);
   ir_lower_store(&n, NULL, NULL, NULL, value, NULL);
