@@ -22,7 +22,7 @@ static bool decompose(ir_pass_run *run, ir_op *op) {
 
 const ir_pass ir_pass_decompose_ops = {
     .name = "decompose-ops",
-    .doc = "Replace composite operators by simpler ones: nn.batch_norm.",
+    .doc = "Replace composite operators by simpler ones: nn.batch_norm, take without an axis.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_op = decompose,

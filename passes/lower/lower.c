@@ -12,11 +12,14 @@ const ir_lower_def ir_lower_defs[IR_OP_COUNT] = {
 };
 
 bool ir_can_legalize(const ir_op *op) { return ir_has(op, IR_ELEMENTWISE) || ir_lower_defs[op->code].legalize; }
-bool ir_can_decompose(const ir_op *op) { return ir_lower_defs[op->code].decompose; }
+bool ir_can_decompose(const ir_op *op) {
+  const ir_lower_def *row = &ir_lower_defs[op->code];
+  return row->decompose && !(row->unless && ir_has_attr(op, row->unless));
+}
 
 bool ir_decompose_op(ir_op *op) {
   ir_builder b = ir_before(op);
-  return ir_lower_defs[op->code].decompose && ir_lower_defs[op->code].decompose(&b, op);
+  return ir_can_decompose(op) && ir_lower_defs[op->code].decompose(&b, op);
 }
 
 /* Symbols that operands' types do not tell. */

@@ -22,6 +22,7 @@ typedef struct ir_lowering {
 typedef struct ir_lower_def {
   bool (*legalize)(ir_lowering *l);            /* builds the body; reports and returns false what is not there */
   bool (*decompose)(ir_builder *b, ir_op *op); /* replaces the operation by simpler ones */
+  const char *unless;                          /* the attribute with which it is not decomposed but legalized */
 } ir_lower_def;
 extern const ir_lower_def ir_lower_defs[IR_OP_COUNT];
 
@@ -90,5 +91,6 @@ LOWERING(legalize_fill)
 LOWERING(legalize_prelu)
 #undef LOWERING
 bool decompose_batch_norm(ir_builder *b, ir_op *op);
+bool decompose_flat_take(ir_builder *b, ir_op *op);
 
 #endif

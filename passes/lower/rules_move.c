@@ -129,25 +129,34 @@ bool legalize_strided_slice(ir_lowering *l) {
   return true;
 }
 
+/* An index as i64, counted from the end where negative. Those of u64 that i64 does not hold are out of range either way. */
+static const ir_expr *index_from(ir_context *context, const ir_expr *index, const ir_expr *extent) {
+  if (index->dtype == IR_U64) index = ir_expr_binary(context, IR_S_MIN, index, ir_expr_int(context, IR_U64, INT64_MAX));
+  const ir_expr *at = ir_expr_cast(context, index, IR_I64);
+  if (!ir_is_signed((ir_dtype)index->dtype)) return at;
+  const ir_expr *negative = ir_expr_binary(context, IR_S_LT, at, ir_expr_i64(context, 0));
+  return ir_expr_ternary(context, IR_S_SELECT, negative, ir_expr_binary(context, IR_S_ADD, at, extent), at);
+}
+
 bool legalize_take(ir_lowering *l) {
-  ir_context *context = l->context;
   const ir_type *x = ir_lower_type(l, 0), *indices = ir_lower_type(l, 1);
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
+  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis, which decompose-ops replaces");
   ir_nest_at n = over_result(l, 0, axes);
-  bool flat = !ir_has_attr(l->op, "axis");
-  size_t axis = flat ? 0 : (size_t)normal_axis(l->op, "axis", x->count), inner = ir_is_tensor(indices) ? indices->count : 0;
-  const ir_expr *at = ir_expr_cast(context, ir_lower_load(&n, l->in[1], axes + axis), IR_I64);
-  const ir_expr *extent = ir_lower_i64(&n, 1);
-  for (size_t i = 0; i < x->count && flat; i++) extent = IR_MUL_(&n, extent, ir_type_dim(x, i));
-  if (!flat) extent = ir_type_dim(x, axis);
-  const ir_expr *negative = ir_expr_binary(context, IR_S_LT, at, ir_lower_i64(&n, 0));
-  at = ir_expr_ternary(context, IR_S_SELECT, negative, ir_expr_binary(context, IR_S_ADD, at, extent), at);
-  if (flat) {
-    delinear(&n, x, at, index);
-  } else {
-    for (size_t i = 0; i < x->count; i++) index[i] = i < axis ? axes[i] : i == axis ? at : axes[i - 1 + inner];
-  }
+  size_t axis = (size_t)normal_axis(l->op, "axis", x->count), inner = ir_is_tensor(indices) ? indices->count : 0;
+  const ir_expr *at = index_from(l->context, ir_lower_load(&n, l->in[1], axes + axis), ir_type_dim(x, axis));
+  for (size_t i = 0; i < x->count; i++) index[i] = i < axis ? axes[i] : i == axis ? at : axes[i - 1 + inner];
   ir_lower_store(&n, NULL, NULL, NULL, ir_lower_load(&n, l->in[0], index), NULL);
+  return true;
+}
+
+/* On one axis, indices out of range clamp to the first and the last element, and messages speak of the index given. */
+bool decompose_flat_take(ir_builder *b, ir_op *op) {
+  ir_value *flat = ir_build1(b, IR_FLATTEN, IR_OPERANDS(ir_op_operand(op, 0)), IR_NO_ATTRS);
+  ir_value *y = flat ? ir_build1(b, IR_TAKE, IR_OPERANDS(flat, ir_op_operand(op, 1)), IR_SET({"axis", ir_attr_int(b->module->context, 0)})) : NULL;
+  if (!y) return false;
+  ir_value_replace(ir_op_result(op, 0), y);
+  ir_op_erase(op);
   return true;
 }
 
@@ -204,6 +213,21 @@ bool legalize_fill(ir_lowering *l) {
   return true;
 }
 
+/* VALUE with extent EXTENT on AXIS: what inference takes for granted is checked where it is not proven. */
+static ir_value *with_extent(ir_builder *b, ir_value *value, size_t axis, const ir_expr *extent) {
+  ir_context *context = b->module->context;
+  const ir_expr *own = ir_type_dim(value->type, axis), *dims[IR_LOWER_AXES];
+  if (!extent || (own && ir_prove_equal(context, ir_func_facts(b->region->func), own, extent) == IR_PROVEN)) return value;
+  for (size_t i = 0; i < value->type->count; i++) dims[i] = i == axis ? extent : ir_type_dim(value->type, i);
+  const ir_type *type = ir_type_with_device(context, ir_type_tensor(context, ir_type_dtype(value->type), value->type->count, dims), value->type->device);
+  return ir_op_result(ir_build_with(b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
+}
+
+static ir_value *in_dtype(ir_builder *b, ir_value *value, ir_dtype dtype) {
+  if (ir_type_dtype(value->type) == dtype) return value;
+  return ir_build1(b, IR_ASTYPE, IR_OPERANDS(value), IR_SET({"dtype", ir_attr_dtype(b->module->context, dtype)}));
+}
+
 /* (x - mean) / sqrt(variance + epsilon) * gamma + beta, the parameters along the axis of channels. */
 bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   ir_context *context = b->module->context;
@@ -219,20 +243,24 @@ bool decompose_batch_norm(ir_builder *b, ir_op *op) {
     return false;
   }
   size_t axis = (size_t)normal_axis(op, "axis", rank);
+  const ir_expr *channels = ir_type_dim(ir_op_result(op, 1)->type, 0);
+  ir_dtype dtype = ir_type_dtype(x->type), wide = ir_lower_wide(dtype);
+  x = in_dtype(b, with_extent(b, x, axis, channels), wide);
   for (size_t i = 0; i < 4; i++) {
-    ir_value *part = ir_op_operand(op, i + 1);
+    ir_value *part = in_dtype(b, with_extent(b, ir_op_operand(op, i + 1), 0, channels), wide);
     const ir_expr *dims[IR_LOWER_AXES];
     for (size_t d = axis; d < rank; d++) dims[d - axis] = d == axis ? ir_type_dim(part->type, 0) : ir_expr_i64(context, 1);
     parts[i] = rank - axis > 1 ? ir_build1(b, IR_RESHAPE, IR_OPERANDS(part), IR_SET({"shape", ir_attr_dims(context, rank - axis, dims)})) : part;
     if (!parts[i]) return false;
   }
-  ir_value *epsilon = ir_build_scalar(b, ir_expr_float(context, ir_type_dtype(x->type), ir_get_float(op, "epsilon")), NULL, 0);
+  ir_value *epsilon = ir_build_scalar(b, ir_expr_float(context, wide, ir_get_float(op, "epsilon")), NULL, 0);
   ir_value *y = ir_build1(b, IR_SUBTRACT, IR_OPERANDS(x, parts[2]), IR_NO_ATTRS);
   ir_value *deviation = ir_build1(b, IR_ADD, IR_OPERANDS(parts[3], epsilon), IR_NO_ATTRS);
   deviation = ir_build1(b, IR_SQRT, IR_OPERANDS(deviation), IR_NO_ATTRS);
   y = ir_build1(b, IR_DIVIDE, IR_OPERANDS(y, deviation), IR_NO_ATTRS);
   if (ir_get_bool(op, "scale")) y = ir_build1(b, IR_MULTIPLY, IR_OPERANDS(y, parts[0]), IR_NO_ATTRS);
   if (ir_get_bool(op, "center")) y = ir_build1(b, IR_ADD, IR_OPERANDS(y, parts[1]), IR_NO_ATTRS);
+  y = y ? in_dtype(b, y, dtype) : NULL;
   if (!y) return false;
   ir_value_replace(ir_op_result(op, 0), y);
   ir_value_replace(ir_op_result(op, 1), ir_op_operand(op, 3));
