@@ -157,3 +157,12 @@ const ir_facts *ir_func_facts(ir_func *func) {
   for (size_t i = 0; i < func->where_count; i++) ir_facts_assume(facts, func->where[i]);
   return func->facts = facts;
 }
+
+void ir_func_add_where(ir_func *func, const ir_expr *condition) {
+  if (ir_prove(ir_func_context(func), ir_func_facts(func), condition) == IR_PROVEN) return;
+  const ir_expr **where = ir_new_array(&func->item.module->arena, const ir_expr *, func->where_count + 1);
+  if (func->where_count) memcpy(where, func->where, func->where_count * sizeof *where);
+  where[func->where_count++] = condition;
+  func->where = where;
+  func->facts = NULL;
+}

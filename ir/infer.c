@@ -33,6 +33,15 @@ bool ir_infer_fail(ir_infer *in, const char *format, ...) {
   return false;
 }
 
+void ir_infer_need(ir_infer *in, const ir_expr *condition) {
+  if (!in->collect || ir_prove(in->context, in->facts, condition) == IR_PROVEN) return;
+  condition = ir_simplify(in->context, in->facts, condition);
+  for (size_t i = 0; i < in->needs.count; i++) {
+    if (in->needs.at[i] == condition) return;
+  }
+  *ir_push(in->scratch, &in->needs) = condition;
+}
+
 const ir_attr *ir_infer_attr(const ir_infer *in, const char *name) {
   int slot = ir_attr_index(in->row, name);
   return slot < 0 ? NULL : in->attrs[slot];

@@ -2,6 +2,7 @@
 #ifndef RILL_IR_INFER_H
 #define RILL_IR_INFER_H
 
+#include "../base/vec.h"
 #include "module.h"
 #include "simplify.h"
 
@@ -23,13 +24,17 @@ struct ir_infer {
   size_t declared_count;          /* result types written in the text, or those the operation has; 0: none known */
   const ir_type *const *declared; /* for operators whose result type only the text can give (const, alloc, match_cast) */
   bool quiet;                     /* do not report: a pass only wants to know */
+  bool collect;                   /* fill NEEDS */
   ir_arena *scratch;
   size_t result_count; /* out */
   const ir_type **results; /* out, on scratch */
+  ir_vec(const ir_expr *) needs; /* out, where COLLECT: what must hold of the extents and only the run can tell */
 };
 
 /* Appends a result type. */
 bool ir_infer_result(ir_infer *in, const ir_type *type); /* returns true, for `return ir_infer_result(...)` */
+/* CONDITION, over extents, must hold when it runs: for who collects that (ir_infer.needs), where it is not proven. */
+void ir_infer_need(ir_infer *in, const ir_expr *condition);
 /* Reports "OPERATOR: ..." at the operation and returns false. */
 bool ir_infer_fail(ir_infer *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static inline const ir_type *ir_infer_type(const ir_infer *in, size_t operand) { return in->operands[operand]->type; }
@@ -37,13 +42,13 @@ const ir_attr *ir_infer_attr(const ir_infer *in, const char *name);
 int64_t ir_infer_int(const ir_infer *in, const char *name);
 bool ir_infer_bool(const ir_infer *in, const char *name);
 double ir_infer_float(const ir_infer *in, const char *name);
+/* The number stands for an element of DTYPE: reports and returns false where that is an integer and it is not whole. */
+bool ir_infer_whole_for(ir_infer *in, const char *name, ir_dtype dtype);
 const char *ir_infer_word(const ir_infer *in, const char *name);
 ir_dtype ir_infer_dtype(const ir_infer *in, const char *name);
 /* The name of an operand for messages: 'x', 'tensors[2]' (without the quotes). */
 const char *ir_infer_operand_name(const ir_infer *in, size_t operand);
 /* An axis attribute value counted from the end where negative, checked against RANK. */
-/* The number stands for an element of DTYPE: reports and returns false where that is an integer and it is not whole. */
-bool ir_infer_whole_for(ir_infer *in, const char *name, ir_dtype dtype);
 bool ir_infer_axis(ir_infer *in, int64_t axis, size_t rank, size_t *out);
 
 /* Runs the row's inference and checks operands against the row's constraints first. On success the result types are

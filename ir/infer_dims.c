@@ -73,7 +73,15 @@ static bool is_not_one(const ir_infer *in, const ir_expr *dim) {
   return ir_prove_equal(in->context, in->facts, dim, ir_expr_i64(in->context, 1)) == IR_REFUTED;
 }
 
-const ir_expr *ir_infer_broadcast_dim(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
+/* Either may be 1, or they are equal. */
+static void need_broadcast(ir_infer *in, const ir_expr *a, const ir_expr *b) {
+  ir_context *context = in->context;
+  const ir_expr *one = ir_infer_i64(in, 1), *needed = ir_expr_binary(context, IR_S_EQ, a, b);
+  needed = ir_expr_binary(context, IR_S_OR, needed, ir_expr_binary(context, IR_S_EQ, a, one));
+  ir_infer_need(in, ir_expr_binary(context, IR_S_OR, needed, ir_expr_binary(context, IR_S_EQ, b, one)));
+}
+
+const ir_expr *ir_infer_broadcast_dim(ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
   if (a == b || ir_dim_is(b, 1)) return a;
   if (ir_dim_is(a, 1)) return b;
   bool a_fixed = is_not_one(in, a), b_fixed = is_not_one(in, b);
@@ -83,6 +91,7 @@ const ir_expr *ir_infer_broadcast_dim(const ir_infer *in, const ir_expr *a, cons
   case IR_REFUTED: *clash |= a_fixed && b_fixed; break;
   case IR_UNKNOWN: break;
   }
+  need_broadcast(in, a, b);
   int64_t value;
   if (a_fixed && ir_expr_is_int(a, &value)) return a;
   if (b_fixed && ir_expr_is_int(b, &value)) return b;
@@ -119,9 +128,10 @@ bool ir_infer_broadcast(ir_infer *in, size_t first, size_t last, ir_view *result
   return true;
 }
 
-const ir_expr *ir_infer_equal_dims(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
+const ir_expr *ir_infer_equal_dims(ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash) {
   if (!a || !b) return a ? a : b;
   int64_t value;
+  if (a != b) ir_infer_need(in, ir_expr_binary(in->context, IR_S_EQ, a, b));
   if (a != b && ir_prove_equal(in->context, in->facts, a, b) == IR_REFUTED) *clash = true;
   return ir_expr_is_int(b, &value) ? b : a;
 }

@@ -30,9 +30,9 @@ bool ir_infer_same_dtype(ir_infer *in, size_t first, size_t last, ir_dtype *dtyp
  * constant other than 1, or an extent known not to be 1, it becomes that one, and n is checked at run time. */
 bool ir_infer_broadcast(ir_infer *in, size_t first, size_t last, ir_view *result);
 /* One axis of that; *clash where no run could do it. */
-const ir_expr *ir_infer_broadcast_dim(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash);
+const ir_expr *ir_infer_broadcast_dim(ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash);
 /* The two extents must be equal at run time: the one that says more; *clash where they provably are not. */
-const ir_expr *ir_infer_equal_dims(const ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash);
+const ir_expr *ir_infer_equal_dims(ir_infer *in, const ir_expr *a, const ir_expr *b, bool *clash);
 /* The same, reporting "WHAT is 4, expected 5". */
 bool ir_infer_wants_extent(ir_infer *in, const char *what, const ir_expr *found, const ir_expr *expected);
 

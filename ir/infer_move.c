@@ -189,6 +189,7 @@ bool infer_pad(ir_infer *in) {
       return ir_infer_fail(in, "axis %zu has extent %lld, \"%s\" padding by %lld and %lld needs at least %lld", i, (long long)extent, mode,
                            (long long)before, (long long)after, (long long)needed);
     }
+    if (dim && needed) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, dim, ir_infer_i64(in, needed)));
     dims[i] = both ? ir_infer_add(in, dim, ir_infer_i64(in, both)) : dim;
   }
   return ir_infer_ranked(in, x.dtype, count / 2, dims);

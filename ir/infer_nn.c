@@ -59,6 +59,7 @@ static bool count_windows(ir_infer *in, size_t axis, const ir_expr *extent, cons
     return ir_infer_fail(in, "the window covers %s elements on axis %zu, more than the %s that are there with the padding",
                          ir_infer_dim_text(in, covered), axis, ir_infer_dim_text(in, padded));
   }
+  ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, room, zero));
   const ir_expr *steps = w->stride == 1 ? room : ir_infer_op(in, w->ceil ? IR_S_CEILDIV : IR_S_FLOORDIV, room, stride);
   *count = ir_infer_add(in, steps, one);
   if (!w->ceil || w->stride == 1) return true;
@@ -81,6 +82,10 @@ static bool check_groups(ir_infer *in, const ir_view *x, const ir_view *weight, 
     }
   }
   int64_t outputs;
+  if (weight->ranked && weight->dims[0] && groups > 1) {
+    const ir_expr *over = ir_expr_binary(in->context, IR_S_FLOORMOD, weight->dims[0], count);
+    ir_infer_need(in, ir_expr_binary(in->context, IR_S_EQ, over, ir_infer_i64(in, 0)));
+  }
   if (weight->ranked && ir_dim_const(weight->dims[0], &outputs) && outputs % groups) {
     return ir_infer_fail(in, "%lld output channels do not divide into %lld groups", (long long)outputs, (long long)groups);
   }
@@ -98,6 +103,7 @@ bool infer_conv2d(ir_infer *in) {
   const ir_expr *dims[2 + SPATIAL] = {x.ranked ? x.dims[0] : NULL, weight.ranked ? weight.dims[0] : NULL};
   for (size_t i = 0; i < SPATIAL; i++) {
     windows[i].size = weight.ranked ? weight.dims[2 + i] : NULL;
+    if (windows[i].size) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, windows[i].size, ir_infer_i64(in, 1)));
     if (ir_dim_is(windows[i].size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", 2 + i);
     if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, &windows[i], &dims[2 + i])) return false;
   }
@@ -136,6 +142,7 @@ bool infer_adaptive_pool2d(ir_infer *in) {
     if (!ir_infer_spread(in, "output_size", SPATIAL, 1, sizes)) return false;
     for (size_t i = 0; i < SPATIAL; i++) {
       if (ir_dim_is(dims[2 + i], 0)) return ir_infer_fail(in, "axis %zu has extent 0", 2 + i);
+      if (dims[2 + i]) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, dims[2 + i], ir_infer_i64(in, 1)));
       dims[2 + i] = ir_infer_i64(in, sizes[i]);
     }
   }

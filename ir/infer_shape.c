@@ -146,6 +146,11 @@ bool infer_squeeze(ir_infer *in) {
   return ir_infer_ranked(in, x.dtype, rank, dims);
 }
 
+static const ir_expr *one_or(const ir_infer *in, const ir_expr *from, const ir_expr *to) {
+  const ir_expr *one = ir_expr_binary(in->context, IR_S_EQ, from, ir_infer_i64(in, 1));
+  return ir_expr_binary(in->context, IR_S_OR, ir_expr_binary(in->context, IR_S_EQ, from, to), one);
+}
+
 bool infer_broadcast_to(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0), shape;
   if (!shape_attr(in, &shape, NULL)) return false;
@@ -156,6 +161,7 @@ bool infer_broadcast_to(ir_infer *in) {
     const ir_expr *from = x.dims[i], *to = shape.dims[shape.rank - x.rank + i];
     bool clash = false;
     if (is_one(in, from) == IR_REFUTED) ir_infer_equal_dims(in, from, to, &clash);
+    if (from && to) ir_infer_need(in, one_or(in, from, to));
     if (clash) {
       return ir_infer_fail(in, "shape %s does not broadcast to %s: extent %s against %s", ir_infer_shape_text(in, &x),
                            ir_infer_shape_text(in, &shape), ir_infer_dim_text(in, from), ir_infer_dim_text(in, to));

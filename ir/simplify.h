@@ -56,5 +56,7 @@ bool ir_evaluate(const ir_expr *expr, ir_leaf_value *leaf, void *user, int64_t *
  * Cached in func->facts. */
 struct ir_func;
 const ir_facts *ir_func_facts(struct ir_func *func);
+/* Adds a clause to FUNC's `where`, unless what is known of its symbols proves it. */
+void ir_func_add_where(struct ir_func *func, const ir_expr *condition);
 
 #endif

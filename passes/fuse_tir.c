@@ -117,6 +117,7 @@ static bool inline_call(struct fusing *f, ir_builder *b, ir_op *call) {
       in++;
     }
   }
+  for (size_t i = 0; i < callee->where_count; i++) ir_func_add_where(f->to, ir_inline_expr(run->context, &binding, callee->where[i]));
   ir_inline_region(b, callee->body, run->scratch, &values, &binding);
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* passes/legalize.c - each tensor operator becomes a call of a prim_func in compute form; equal ones are shared. Views
- * (reshape and the like) stay: they move nothing. Needs decompose-ops for what has no tensor program of its own. */
+ * (reshape and the like) stay: they move nothing. What an operator asks of extents that only the run knows becomes the
+ * `where` of its prim_func. Needs decompose-ops for what has no tensor program of its own. */
 #include "ir/print.h"
 #include "passes/lower/lower.h"
 #include "passes/pass.h"

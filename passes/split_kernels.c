@@ -163,15 +163,14 @@ static void add_param(ir_pass_run *run, recipe *r, kernel *k, const struct using
   *ir_push(run->scratch, &k->values) = value;
 }
 
-/* Bounds of the whole that speak of nothing else than the kernel's symbols hold for it too. */
+/* Bounds of the whole that speak of nothing else than the kernel's symbols hold for it too: for the first kernel, all. */
 static void copy_where(ir_pass_run *run, const ir_func *whole, ir_func *func, const ir_symbols_used *used) {
-  func->where = ir_new_array(&run->module->arena, const ir_expr *, whole->where_count + 1);
   for (size_t i = 0; i < whole->where_count; i++) {
     ir_symbols_used own = {.context = run->context, .arena = run->scratch};
     ir_symbols_in_expr(&own, whole->where[i]);
     bool known = true;
     for (size_t s = 0; s < own.count; s++) known &= ir_map_has(&used->seen, own.at[s]);
-    if (known) func->where[func->where_count++] = whole->where[i];
+    if (known) ir_func_add_where(func, whole->where[i]);
   }
 }
 
@@ -205,6 +204,7 @@ static ir_item *make_kernel(ir_pass_run *run, recipe *r, kernel *k, ir_item *aft
     if (ir_value_op(u.work.at[i])) see_symbols(&used, ir_value_op(u.work.at[i]));
   }
   for (size_t i = 0; i < k->nest->region_count; i++) ir_walk(ir_op_region(k->nest, i), IR_PRE_ORDER, see_symbols, &used);
+  for (size_t i = 0; k == r->kernels.at && i < r->func->where_count; i++) ir_symbols_in_expr(&used, r->func->where[i]);
   k->symbols = ir_symbols_unbound(&used, &k->symbol_count);
   for (size_t i = 0; i < k->symbol_count; i++) {
     *ir_push(run->scratch, &params) = (ir_param){.name = k->symbols[i]->symbol, .type = ir_type_scalar(run->context, IR_I64, 1), .symbol = k->symbols[i]};

@@ -79,6 +79,17 @@ static bool make_params(ir_lowering *l, ir_module *module, const ir_string *name
   return true;
 }
 
+/* What must hold of the extents where only the run can tell becomes the `where` of the prim_func. */
+static void take_needs(ir_lowering *l) {
+  ir_op *op = l->op;
+  ir_value **operands = ir_new_array(l->arena, ir_value *, op->operand_count);
+  for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
+  ir_infer in = {.context = l->context, .module = ir_op_module(op), .func = ir_op_func(op), .code = (ir_opcode)op->code, .range = op->range,
+                 .operand_count = op->operand_count, .operands = operands, .attrs = ir_op_slots(op), .quiet = true, .collect = true, .scratch = l->arena};
+  if (!ir_infer_run(&in)) return;
+  for (size_t i = 0; i < in.needs.count; i++) ir_func_add_where(l->func, in.needs.at[i]);
+}
+
 ir_func *ir_legalize_op(ir_op *op, ir_module *module, const ir_string *name, ir_arena *arena, ir_lowering *l) {
   *l = (ir_lowering){.op = op, .context = module->context, .arena = arena};
   bool (*rule)(ir_lowering *) = ir_lower_defs[op->code].legalize;
@@ -87,7 +98,9 @@ ir_func *ir_legalize_op(ir_op *op, ir_module *module, const ir_string *name, ir_
     ir_error(l->context->diags, op->range, "not implemented: %s as a tensor program", ir_op_row(op)->name);
     return NULL;
   }
-  return make_params(l, module, name) && rule(l) ? l->func : NULL;
+  if (!make_params(l, module, name)) return NULL;
+  take_needs(l);
+  return rule(l) ? l->func : NULL;
 }
 
 /* --- helpers --- */

@@ -2,6 +2,9 @@
 /* targets/llvm/build.c - blocks, loops, memory and failures: what statements are made of. */
 #include "targets/llvm/llvm.h"
 
+#include "base/vec.h"
+#include "ir/print.h"
+
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 #include <stdarg.h>
@@ -148,6 +151,34 @@ void emit_require(emit_function *f, LLVMValueRef condition, ir_range range, cons
   LLVMBuildCall2(f->builder, LLVMFunctionType(unit->nothing, params, 3, 0), context_member(f, 2), args, 3, "");
   LLVMBuildBr(f->builder, fail_block(f));
   emit_at(f, good);
+}
+
+struct named {
+  emit_function *f;
+  ir_text text;
+  LLVMValueRef values[8];
+  size_t count;
+};
+
+static void name_symbol(void *user, const ir_expr *node) {
+  struct named *n = user;
+  if (node->code != IR_S_SYMBOL || n->count == ir_count_of(n->values)) return;
+  ir_text_printf(&n->text, "%s%s = {%zu}", n->count ? ", " : ": ", node->symbol->text, n->count);
+  n->values[n->count++] = emit_uniform(n->f, NULL, node);
+}
+
+void emit_require_clause(emit_function *f, const ir_func *func, ir_range range, const ir_expr *clause) {
+  struct named named = {.f = f};
+  ir_text_printf(&named.text, "@%s: '", func->item.name->text);
+  ir_print_expr(&named.text, clause, NULL, 0);
+  ir_text_put(&named.text, "' does not hold");
+  ir_expr_walk(f->unit->context, clause, name_symbol, &named);
+  f->overflow = LLVMConstInt(f->unit->i1, 0, 0);
+  LLVMValueRef holds = emit_uniform(f, NULL, clause);
+  holds = LLVMBuildAnd(f->builder, holds, LLVMBuildNot(f->builder, f->overflow, ""), "");
+  f->overflow = NULL;
+  emit_require(f, holds, range, NULL, named.text.at, named.count, named.values);
+  ir_text_free(&named.text);
 }
 
 void emit_require_ok(emit_function *f, LLVMValueRef status) {

@@ -103,9 +103,7 @@ static bool take_params(host *h) {
     check_sizes(h, range, what, values[i]);
     if (!func->params[i].symbol) host_check(h, range, what, func->params[i].type, values[i]);
   }
-  for (size_t i = 0; i < func->where_count; i++) {
-    host_require(h, range, ir_arena_printf(&h->f.arena, "@%s: '", func->item.name->text), func->where[i]);
-  }
+  for (size_t i = 0; i < func->where_count; i++) emit_require_clause(&h->f, func, range, func->where[i]);
   return true;
 }
 

@@ -106,8 +106,6 @@ void host_check_extent(host *h, ir_range range, const char *what, size_t axis, c
 void host_collect_bcasts(host *h);
 /* Checks of bcast(a, b) whose symbols have values now. */
 void host_check_bcasts(host *h, ir_range range);
-/* Where CONDITION has to hold: `where` clauses. */
-void host_require(host *h, ir_range range, const char *what, const ir_expr *condition);
 
 /* --- statements (host.c, host_call.c, host_flow.c) --- */
 void host_region(host *h, ir_region *region);

@@ -89,33 +89,6 @@ void host_check(host *h, ir_range range, const char *what, const ir_type *type, 
   }
 }
 
-/* --- conditions --- */
-
-struct named {
-  host *h;
-  ir_text *text;
-  LLVMValueRef values[8];
-  size_t count;
-};
-
-static void name_symbol(void *user, const ir_expr *node) {
-  struct named *n = user;
-  if (node->code != IR_S_SYMBOL || n->count == ir_count_of(n->values)) return;
-  ir_text_printf(n->text, "%s%s = {%zu}", n->count ? ", " : ": ", node->symbol->text, n->count);
-  n->values[n->count++] = emit_uniform(&n->h->f, NULL, node);
-}
-
-void host_require(host *h, ir_range range, const char *what, const ir_expr *condition) {
-  ir_text text = {0};
-  ir_text_put(&text, what);
-  ir_print_expr(&text, condition, NULL, 0);
-  ir_text_put(&text, "' does not hold");
-  struct named named = {.h = h, .text = &text};
-  ir_expr_walk(h->f.unit->context, condition, name_symbol, &named);
-  emit_require(&h->f, host_extent(h, range, condition), range, NULL, text.at, named.count, named.values);
-  ir_text_free(&text);
-}
-
 /* --- broadcasting: bcast(a, b) in a type means that a == b, a == 1 or b == 1 --- */
 
 static void collect_node(void *user, const ir_expr *node) {

@@ -116,14 +116,7 @@ static void bind_params(emit_function *f, const emit_kernel *kernel) {
 /* --- what the function's facts take for granted --- */
 
 static void check_where(emit_function *f, const ir_func *func) {
-  for (size_t i = 0; i < func->where_count; i++) {
-    ir_text text = {0};
-    ir_text_printf(&text, "@%s: '", func->item.name->text);
-    ir_print_expr(&text, func->where[i], NULL, 0);
-    ir_text_put(&text, "' does not hold");
-    emit_require(f, emit_uniform(f, NULL, func->where[i]), func->item.range, NULL, text.at, 0, NULL);
-    ir_text_free(&text);
-  }
+  for (size_t i = 0; i < func->where_count; i++) emit_require_clause(f, func, func->item.range, func->where[i]);
 }
 
 struct mention {

@@ -163,6 +163,8 @@ LLVMValueRef emit_element(emit_function *f, LLVMTypeRef element, LLVMValueRef ba
 /* Stops with the failure of RANGE and TEXT where CONDITION does not hold. */
 void emit_require(emit_function *f, LLVMValueRef condition, ir_range range, const ir_attr *loc, const char *text, size_t count,
                   LLVMValueRef *values);
+/* The same for a clause of FUNC's `where`; the message has the values of its symbols. */
+void emit_require_clause(emit_function *f, const ir_func *func, ir_range range, const ir_expr *clause);
 /* Goes on only where STATUS (an i32) is 0. */
 void emit_require_ok(emit_function *f, LLVMValueRef status);
 /* A slot that owns memory, empty at the start of the function; what is in it at a failure is freed. */
