@@ -94,3 +94,26 @@ bool infer_reduce(ir_infer *in) {
   }
   return ir_infer_ranked(in, view.dtype, rank, dims);
 }
+
+static bool check_filled(ir_infer *in, size_t axis, const ir_expr *extent) {
+  if (!extent) return true;
+  if (ir_dim_is(extent, 0)) return ir_infer_fail(in, "axis %zu has extent 0: nothing has no greatest or least element", axis);
+  ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, extent, ir_infer_i64(in, 1)));
+  return true;
+}
+
+bool infer_argreduce(ir_infer *in) {
+  ir_view view = ir_infer_view(in, 0);
+  bool keep = ir_infer_bool(in, "keepdims"), all = !ir_infer_attr(in, "axis");
+  if (!view.ranked) return all && !keep ? ir_infer_ranked(in, IR_I64, 0, NULL) : ir_infer_unranked(in, IR_I64);
+  size_t axis = 0, rank = 0;
+  if (!all && !ir_infer_axis(in, ir_infer_int(in, "axis"), view.rank, &axis)) return false;
+  const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, view.rank);
+  for (size_t i = 0; i < view.rank; i++) {
+    bool reduced = all || i == axis;
+    if (reduced && !check_filled(in, i, view.dims[i])) return false;
+    if (!reduced) dims[rank++] = view.dims[i];
+    if (reduced && keep) dims[rank++] = ir_infer_i64(in, 1);
+  }
+  return ir_infer_ranked(in, IR_I64, rank, dims);
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/infer_nn.c - inference of convolution, pooling, normalization. Needs ir/infer_dims. */
+/* ir/infer_nn.c - inference of convolution and pooling. Needs ir/infer_dims. */
 #include "base/checked.h"
 #include "base/vec.h"
 #include "ir/infer_dims.h"
@@ -147,63 +147,4 @@ bool infer_adaptive_pool2d(ir_infer *in) {
     }
   }
   return ir_infer_ranked(in, x.dtype, 2 + SPATIAL, dims);
-}
-
-/* A vector with an entry for each channel. */
-static bool check_channels(ir_infer *in, size_t operand, const ir_expr **channels) {
-  ir_view view = ir_infer_view(in, operand);
-  if (!ir_infer_wants_rank(in, operand, 1)) return false;
-  if (!view.ranked) return true;
-  const char *what = ir_arena_printf(in->scratch, "extent of '%s'", ir_infer_operand_name(in, operand));
-  if (!ir_infer_wants_extent(in, what, view.dims[0], *channels)) return false;
-  bool clash = false;
-  *channels = ir_infer_equal_dims(in, *channels, view.dims[0], &clash);
-  return true;
-}
-
-/* The unbiased variance of one value is 0 / 0. */
-static bool check_training(ir_infer *in, const ir_view *x, size_t axis) {
-  for (size_t i = 0; i < x->rank; i++) {
-    if (i != axis && !ir_dim_is(x->dims[i], 1)) return true;
-  }
-  return ir_infer_fail(in, "training needs more than one value for each channel, operand 'x' has shape %s", ir_infer_shape_text(in, x));
-}
-
-bool infer_batch_norm(ir_infer *in) {
-  ir_view x = ir_infer_view(in, 0);
-  const ir_expr *channels = NULL;
-  size_t axis = 0;
-  ir_dtype dtype;
-  if (!ir_infer_same_dtype(in, 0, 4, &dtype)) return false;
-  if (x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
-  if (x.ranked) channels = x.dims[axis];
-  for (size_t i = 1; i <= 4; i++) {
-    if (!check_channels(in, i, &channels)) return false;
-  }
-  if (x.ranked && ir_infer_bool(in, "training") && !check_training(in, &x, axis)) return false;
-  const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, x.rank);
-  if (x.rank) memcpy(dims, x.dims, x.rank * sizeof *dims);
-  if (x.ranked && !dims[axis]) dims[axis] = channels;
-  ir_view result = {.ranked = x.ranked, .rank = x.rank, .dims = dims};
-  return ir_infer_tensor(in, dtype, &result) && ir_infer_ranked(in, dtype, 1, &channels) && ir_infer_ranked(in, dtype, 1, &channels);
-}
-
-bool infer_softmax(ir_infer *in) {
-  ir_view x = ir_infer_view(in, 0);
-  size_t axis;
-  if (x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
-  return ir_infer_tensor(in, x.dtype, &x);
-}
-
-bool infer_prelu(ir_infer *in) {
-  ir_view x = ir_infer_view(in, 0), slope = ir_infer_view(in, 1);
-  ir_dtype dtype;
-  size_t axis = 0;
-  if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
-  bool one = slope.ranked && (!slope.rank || (slope.rank == 1 && ir_dim_is(slope.dims[0], 1)));
-  if (!one && !ir_infer_wants_rank(in, 1, 1)) return false;
-  if (!one && x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
-  bool check = !one && x.ranked && slope.ranked;
-  if (check && !ir_infer_wants_extent(in, "extent of 'slope'", slope.dims[0], x.dims[axis])) return false;
-  return ir_infer_tensor(in, dtype, &x);
 }

@@ -9,7 +9,7 @@ struct options {
   int mode;
 };
 static const ir_opt options[] = {
-    OPT_CHOICE(struct options, mode, "mode", "inference", "inference", "what for; operators with training = true are refused"),
+    OPT_CHOICE(struct options, mode, "mode", "inference", "inference", "what for; the attribute `training` of an operator is honoured either way"),
     OPT_END,
 };
 
@@ -22,7 +22,7 @@ static bool decompose(ir_pass_run *run, ir_op *op) {
 
 const ir_pass ir_pass_decompose_ops = {
     .name = "decompose-ops",
-    .doc = "Replace composite operators by simpler ones: nn.batch_norm, take without an axis.",
+    .doc = "Replace composite operators by simpler ones: statistics, normalization, take without an axis.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_op = decompose,

@@ -110,6 +110,12 @@ int ir_onnx_axis(ir_onnx_node *n, int64_t axis, int rank);
 static inline const ir_expr *ir_onnx_dim(const ir_value *tensor, size_t i) { return ir_type_dim(tensor->type, i); }
 /* The product of extents [from, to). NULL where one is `?`. */
 const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, size_t from, size_t to);
+/* A 0-d number of the dtype of LIKE. */
+ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value);
+/* X reduced over axes; over all where COUNT is 0. */
+ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t count, const int64_t *axes, bool keep);
+/* An operator without attributes. An operand NULL, after a report, makes it NULL. */
+#define IR_ONNX_BUILD(n, code, ...) ir_build1(&(n)->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
 ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims);
 
 /* --- tensors (tensor.c) --- */

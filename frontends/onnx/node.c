@@ -216,3 +216,16 @@ bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
   if (value) value->literal = literal;
   return true;
 }
+
+ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value) {
+  if (!like) return NULL;
+  ir_dtype dtype = ir_type_dtype(like->type);
+  const ir_expr *expr = ir_is_float(dtype) ? ir_expr_float(n->im->context, dtype, value) : ir_expr_int(n->im->context, dtype, (int64_t)value);
+  return ir_build_scalar(&n->im->b, expr, NULL, 0);
+}
+
+ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t count, const int64_t *axes, bool keep) {
+  ir_context *context = n->im->context;
+  const ir_attr *axis = count ? ir_attr_ints(context, count, axes) : NULL;
+  return ir_build1(&n->im->b, code, IR_OPERANDS(x), IR_SET({"axis", axis}, {"keepdims", ir_attr_bool(context, keep)}));
+}

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontends/onnx/ops_math.c - element-wise operators, products, reductions. */
+/* frontends/onnx/ops_math.c - element-wise operators and products. */
 #include "frontends/onnx/importer.h"
 
 #include <math.h>
 
 #define CONTEXT (n->im->context)
-#define BUILD(code, ...) ir_build1(&n->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
-
-static ir_value *number(ir_onnx_node *n, const ir_value *like, double value) {
-  ir_dtype dtype = ir_type_dtype(like->type);
-  const ir_expr *expr = ir_is_float(dtype) ? ir_expr_float(CONTEXT, dtype, value) : ir_expr_int(CONTEXT, dtype, (int64_t)value);
-  return ir_build_scalar(&n->im->b, expr, NULL, 0);
-}
+#define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
 
 bool import_unary(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
@@ -22,7 +16,7 @@ bool import_unary(ir_onnx_node *n) {
 bool import_reciprocal(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
   ir_value *x = ir_onnx_in(n, 0);
-  return x && ir_onnx_out(n, 0, BUILD(IR_DIVIDE, number(n, x, 1), x));
+  return x && ir_onnx_out(n, 0, BUILD(IR_DIVIDE, ir_onnx_number(n, x, 1), x));
 }
 
 bool import_identity(ir_onnx_node *n) {
@@ -64,7 +58,7 @@ bool import_prelu(ir_onnx_node *n) {
   if (!x || !slope) return false;
   bool by_channel = n->im->opset < 7 && ir_onnx_rank(n, slope) == 1; /* later the slope broadcasts as usual */
   if (by_channel) return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PRELU, IR_OPERANDS(x, slope), IR_SET({"axis", ir_attr_int(CONTEXT, 1)})));
-  ir_value *positive = BUILD(IR_GREATER_EQUAL, x, number(n, x, 0)), *scaled = BUILD(IR_MULTIPLY, x, slope);
+  ir_value *positive = BUILD(IR_GREATER_EQUAL, x, ir_onnx_number(n, x, 0)), *scaled = BUILD(IR_MULTIPLY, x, slope);
   return positive && scaled && ir_onnx_out(n, 0, BUILD(IR_WHERE, positive, x, scaled));
 }
 
@@ -181,7 +175,7 @@ bool import_variadic(ir_onnx_node *n) {
     ir_value *next = ir_onnx_in(n, i);
     sum = next ? BUILD(n->row->code, sum, next) : NULL;
   }
-  if (sum && !strcmp(n->row->name, "Mean") && n->proto->n_input > 1) sum = BUILD(IR_DIVIDE, sum, number(n, sum, (double)n->proto->n_input));
+  if (sum && !strcmp(n->row->name, "Mean") && n->proto->n_input > 1) sum = BUILD(IR_DIVIDE, sum, ir_onnx_number(n, sum, (double)n->proto->n_input));
   return ir_onnx_out(n, 0, sum);
 }
 
@@ -200,25 +194,11 @@ bool import_gemm(ir_onnx_node *n) {
   if (ta) a = BUILD(IR_PERMUTE_DIMS, a);
   if (tb) b = BUILD(IR_PERMUTE_DIMS, b);
   ir_value *y = a && b ? BUILD(IR_MATMUL, a, b) : NULL;
-  if (y && alpha != 1) y = BUILD(IR_MULTIPLY, y, number(n, y, alpha));
+  if (y && alpha != 1) y = BUILD(IR_MULTIPLY, y, ir_onnx_number(n, y, alpha));
   if (y && ir_onnx_present(n, 2)) {
     ir_value *c = ir_onnx_in(n, 2);
-    if (c && beta != 1) c = BUILD(IR_MULTIPLY, c, number(n, c, beta));
+    if (c && beta != 1) c = BUILD(IR_MULTIPLY, c, ir_onnx_number(n, c, beta));
     y = c ? BUILD(IR_ADD, y, c) : NULL;
   }
   return ir_onnx_out(n, 0, y);
-}
-
-bool import_reduce(ir_onnx_node *n) {
-  size_t count = 0;
-  const int64_t *axes = ir_onnx_ints(n, "axes", &count);
-  int64_t keep = ir_onnx_int(n, "keepdims", 1), noop = ir_onnx_int(n, "noop_with_empty_axes", 0);
-  if (ir_onnx_present(n, 1) && !ir_onnx_in_ints(n, 1, &axes, &count)) return false;
-  ir_value *x = ir_onnx_in(n, 0);
-  if (!x) return false;
-  if (!count && noop) return ir_onnx_out(n, 0, x);
-  if (n->row->variant) x = BUILD(n->row->variant, x);
-  if (!x) return false;
-  const ir_attr *axis = count ? ir_attr_ints(CONTEXT, count, axes) : NULL;
-  return ir_onnx_out(n, 0, ir_build1(&n->im->b, n->row->code, IR_OPERANDS(x), IR_SET({"axis", axis}, {"keepdims", ir_attr_bool(CONTEXT, keep != 0)})));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontends/onnx/ops_nn.c - convolution, pooling, normalization, softmax. */
+/* frontends/onnx/ops_nn.c - convolution, pooling, padding. */
 #include "frontends/onnx/importer.h"
 
 #define CONTEXT (n->im->context)
@@ -94,42 +94,6 @@ bool import_global_pool(ir_onnx_node *n) {
   for (int i = 2; i < rank; i++) axes[i - 2] = i;
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, n->row->code, IR_OPERANDS(x),
                                      IR_SET({"axis", ir_attr_ints(CONTEXT, (size_t)rank - 2, axes)}, {"keepdims", ir_attr_bool(CONTEXT, true)})));
-}
-
-bool import_batch_norm(ir_onnx_node *n) {
-  ir_value *parts[5];
-  ir_onnx_ignore(n, "momentum"); /* of training */
-  ir_onnx_ignore(n, "is_test");
-  ir_onnx_ignore(n, "consumed_inputs");
-  if (ir_onnx_int(n, "training_mode", 0)) return ir_onnx_fail(n, "not implemented: training_mode");
-  if (!ir_onnx_int(n, "spatial", 1)) return ir_onnx_fail(n, "not implemented: spatial = 0");
-  for (size_t i = 1; i < 5; i++) {
-    if (ir_onnx_wants(n, i)) return ir_onnx_fail(n, "not implemented: the outputs of training");
-  }
-  for (size_t i = 0; i < 5; i++) {
-    parts[i] = ir_onnx_in(n, i);
-    if (!parts[i]) return false;
-  }
-  ir_op *op = ir_build(&n->im->b, IR_NN_BATCH_NORM, parts, 5, IR_SET({"epsilon", ir_attr_float(CONTEXT, ir_onnx_float(n, "epsilon", 1e-5))}));
-  return op && ir_onnx_out(n, 0, ir_op_result(op, 0));
-}
-
-bool import_softmax(ir_onnx_node *n) {
-  ir_value *x = ir_onnx_in(n, 0);
-  int rank = ir_onnx_rank(n, x);
-  if (rank < 0) return false;
-  bool flat = n->im->opset < 13;
-  int axis = ir_onnx_axis(n, ir_onnx_int(n, "axis", flat ? 1 : -1), rank);
-  if (axis < 0) return false;
-  bool direct = !flat || axis == rank - 1;
-  ir_value *y = x;
-  if (!direct) {
-    const ir_expr *dims[] = {ir_onnx_dims_product(n, x, 0, (size_t)axis), ir_onnx_dims_product(n, x, (size_t)axis, (size_t)rank)};
-    y = ir_onnx_reshape(n, x, 2, dims);
-  }
-  y = y ? ir_build1(&n->im->b, IR_NN_SOFTMAX, IR_OPERANDS(y), IR_SET({"axis", ir_attr_int(CONTEXT, direct ? axis : 1)})) : NULL;
-  if (y && !direct) y = ir_onnx_reshape(n, y, (size_t)rank, ir_type_dims(x->type));
-  return ir_onnx_out(n, 0, y);
 }
 
 static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const ir_attr *fill) {

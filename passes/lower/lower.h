@@ -79,6 +79,7 @@ LOWERING(legalize_adaptive_avg_pool2d)
 LOWERING(legalize_reduce)
 LOWERING(legalize_mean)
 LOWERING(legalize_softmax)
+LOWERING(legalize_argreduce)
 LOWERING(legalize_permute_dims)
 LOWERING(legalize_reshape)
 LOWERING(legalize_broadcast_to)
@@ -90,7 +91,14 @@ LOWERING(legalize_pad)
 LOWERING(legalize_fill)
 LOWERING(legalize_prelu)
 #undef LOWERING
-bool decompose_batch_norm(ir_builder *b, ir_op *op);
-bool decompose_flat_take(ir_builder *b, ir_op *op);
+#define DECOMPOSITION(name) bool name(ir_builder *b, ir_op *op);
+DECOMPOSITION(decompose_batch_norm)
+DECOMPOSITION(decompose_flat_take)
+DECOMPOSITION(decompose_group_norm)
+DECOMPOSITION(decompose_instance_norm)
+DECOMPOSITION(decompose_layer_norm)
+DECOMPOSITION(decompose_rms_norm)
+DECOMPOSITION(decompose_variance)
+#undef DECOMPOSITION
 
 #endif

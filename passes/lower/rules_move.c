@@ -150,16 +150,6 @@ bool legalize_take(ir_lowering *l) {
   return true;
 }
 
-/* On one axis, indices out of range clamp to the first and the last element, and messages speak of the index given. */
-bool decompose_flat_take(ir_builder *b, ir_op *op) {
-  ir_value *flat = ir_build1(b, IR_FLATTEN, IR_OPERANDS(ir_op_operand(op, 0)), IR_NO_ATTRS);
-  ir_value *y = flat ? ir_build1(b, IR_TAKE, IR_OPERANDS(flat, ir_op_operand(op, 1)), IR_SET({"axis", ir_attr_int(b->module->context, 0)})) : NULL;
-  if (!y) return false;
-  ir_value_replace(ir_op_result(op, 0), y);
-  ir_op_erase(op);
-  return true;
-}
-
 bool legalize_pad(ir_lowering *l) {
   ir_context *context = l->context;
   const ir_type *x = ir_lower_type(l, 0);
@@ -210,61 +200,5 @@ bool legalize_fill(ir_lowering *l) {
     value = ir_expr_int(context, dtype, ones);
   }
   ir_lower_store(&n, NULL, NULL, NULL, value, NULL);
-  return true;
-}
-
-/* VALUE with extent EXTENT on AXIS: what inference takes for granted is checked where it is not proven. */
-static ir_value *with_extent(ir_builder *b, ir_value *value, size_t axis, const ir_expr *extent) {
-  ir_context *context = b->module->context;
-  const ir_expr *own = ir_type_dim(value->type, axis), *dims[IR_LOWER_AXES];
-  if (!extent || (own && ir_prove_equal(context, ir_func_facts(b->region->func), own, extent) == IR_PROVEN)) return value;
-  for (size_t i = 0; i < value->type->count; i++) dims[i] = i == axis ? extent : ir_type_dim(value->type, i);
-  const ir_type *type = ir_type_with_device(context, ir_type_tensor(context, ir_type_dtype(value->type), value->type->count, dims), value->type->device);
-  return ir_op_result(ir_build_with(b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
-}
-
-static ir_value *in_dtype(ir_builder *b, ir_value *value, ir_dtype dtype) {
-  if (ir_type_dtype(value->type) == dtype) return value;
-  return ir_build1(b, IR_ASTYPE, IR_OPERANDS(value), IR_SET({"dtype", ir_attr_dtype(b->module->context, dtype)}));
-}
-
-/* (x - mean) / sqrt(variance + epsilon) * gamma + beta, the parameters along the axis of channels. */
-bool decompose_batch_norm(ir_builder *b, ir_op *op) {
-  ir_context *context = b->module->context;
-  if (ir_get_bool(op, "training")) {
-    ir_error(context->diags, op->range, "not implemented: nn.batch_norm with training = true");
-    return false;
-  }
-  ir_value *x = ir_op_operand(op, 0), *parts[4];
-  size_t rank = x->type->count;
-  if (!ir_is_tensor(x->type) || !x->type->ranked) return false;
-  if (rank > IR_LOWER_AXES) {
-    ir_error(context->diags, op->range, "nn.batch_norm: not implemented: an operand of %zu axes, at most %d", rank, IR_LOWER_AXES);
-    return false;
-  }
-  size_t axis = (size_t)normal_axis(op, "axis", rank);
-  const ir_expr *channels = ir_type_dim(ir_op_result(op, 1)->type, 0);
-  ir_dtype dtype = ir_type_dtype(x->type), wide = ir_lower_wide(dtype);
-  x = in_dtype(b, with_extent(b, x, axis, channels), wide);
-  for (size_t i = 0; i < 4; i++) {
-    ir_value *part = in_dtype(b, with_extent(b, ir_op_operand(op, i + 1), 0, channels), wide);
-    const ir_expr *dims[IR_LOWER_AXES];
-    for (size_t d = axis; d < rank; d++) dims[d - axis] = d == axis ? ir_type_dim(part->type, 0) : ir_expr_i64(context, 1);
-    parts[i] = rank - axis > 1 ? ir_build1(b, IR_RESHAPE, IR_OPERANDS(part), IR_SET({"shape", ir_attr_dims(context, rank - axis, dims)})) : part;
-    if (!parts[i]) return false;
-  }
-  ir_value *epsilon = ir_build_scalar(b, ir_expr_float(context, wide, ir_get_float(op, "epsilon")), NULL, 0);
-  ir_value *y = ir_build1(b, IR_SUBTRACT, IR_OPERANDS(x, parts[2]), IR_NO_ATTRS);
-  ir_value *deviation = ir_build1(b, IR_ADD, IR_OPERANDS(parts[3], epsilon), IR_NO_ATTRS);
-  deviation = ir_build1(b, IR_SQRT, IR_OPERANDS(deviation), IR_NO_ATTRS);
-  y = ir_build1(b, IR_DIVIDE, IR_OPERANDS(y, deviation), IR_NO_ATTRS);
-  if (ir_get_bool(op, "scale")) y = ir_build1(b, IR_MULTIPLY, IR_OPERANDS(y, parts[0]), IR_NO_ATTRS);
-  if (ir_get_bool(op, "center")) y = ir_build1(b, IR_ADD, IR_OPERANDS(y, parts[1]), IR_NO_ATTRS);
-  y = y ? in_dtype(b, y, dtype) : NULL;
-  if (!y) return false;
-  ir_value_replace(ir_op_result(op, 0), y);
-  ir_value_replace(ir_op_result(op, 1), ir_op_operand(op, 3));
-  ir_value_replace(ir_op_result(op, 2), ir_op_operand(op, 4));
-  ir_op_erase(op);
   return true;
 }

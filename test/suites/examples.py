@@ -82,9 +82,37 @@ def batch_norm(x, mean, var, weight, bias, eps=1e-5):
     return scaled * weight.reshape(shape) + bias.reshape(shape), mean, var
 
 
-functional = types.SimpleNamespace(conv2d=conv2d, max_pool2d=max_pool2d, avg_pool2d=avg_pool2d,
+def log_softmax(x, axis):
+    shifted = x.astype(np.float64) - np.max(x, axis=axis, keepdims=True)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def standardized(x, axes, eps):
+    return (x - np.mean(x, axis=axes, keepdims=True)) / np.sqrt(np.var(x, axis=axes, keepdims=True) + eps)
+
+
+def layer_norm(x, shape, weight, bias, eps=1e-5):
+    return standardized(x.astype(np.float64), tuple(range(-len(shape), 0)), eps) * weight + bias
+
+
+def group_norm(x, groups, weight, bias, eps=1e-5):
+    parts = x.astype(np.float64).reshape(x.shape[0], groups, -1)
+    along = (1, -1) + (1,) * (x.ndim - 2)
+    return standardized(parts, (2,), eps).reshape(x.shape) * weight.reshape(along) + bias.reshape(along)
+
+
+def instance_norm(x, weight, bias, eps=1e-5):
+    return group_norm(x, x.shape[1], weight, bias, eps)
+
+
+def rms_norm(x, shape, weight, eps):
+    wide = x.astype(np.float64)
+    return wide / np.sqrt(np.mean(wide * wide, axis=tuple(range(-len(shape), 0)), keepdims=True) + eps) * weight
+
+
+functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm, conv2d=conv2d, max_pool2d=max_pool2d, avg_pool2d=avg_pool2d,
                                    adaptive_avg_pool2d=adaptive_avg_pool2d, batch_norm=batch_norm)
-special = types.SimpleNamespace(erf=np.vectorize(math.erf), softmax=softmax, expit=lambda x: 1 / (1 + np.exp(-x.astype(np.float64))))
+special = types.SimpleNamespace(erf=np.vectorize(math.erf), softmax=softmax, log_softmax=log_softmax, expit=lambda x: 1 / (1 + np.exp(-x.astype(np.float64))))
 NAMES = {"np": np, "scipy": types.SimpleNamespace(special=special),
          "torch": types.SimpleNamespace(nn=types.SimpleNamespace(functional=functional))}
 
