@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/infer_nn.c - inference of convolution and pooling. Needs ir/infer_dims. */
+/* ir/infer_nn.c - inference of convolution and pooling over one to three axes. Needs ir/infer_dims. */
 #include "base/checked.h"
 #include "base/vec.h"
 #include "ir/infer_dims.h"
@@ -12,32 +12,36 @@ struct window {
   bool ceil;
 };
 
-enum { SPATIAL = 2, MAX_WINDOW = 1 << 30 };
+enum { MOST_SPATIAL = 3, MAX_WINDOW = 1 << 30 };
 
-/* [all], [rows, columns] or [top, left, bottom, right]. */
-static bool take_padding(ir_infer *in, struct window *windows) {
+/* The axes that the layout has behind N and C. */
+static size_t spatial_of(const ir_infer *in, const char *layout) { return strlen(ir_infer_word(in, layout)) - 2; }
+
+/* [all], one an axis, or all before and then all after. */
+static bool take_padding(ir_infer *in, size_t spatial, struct window *windows) {
   size_t count = ir_infer_count(in, "padding");
-  if (count != 1 && count != SPATIAL && count != 2 * SPATIAL) {
-    return ir_infer_fail(in, "attribute 'padding' has %zu entries, expected 1, %d or %d", count, SPATIAL, 2 * SPATIAL);
+  if (count != 1 && count != spatial && count != 2 * spatial) {
+    if (spatial == 1) return ir_infer_fail(in, "attribute 'padding' has %zu entries, expected 1 or 2", count);
+    return ir_infer_fail(in, "attribute 'padding' has %zu entries, expected 1, %zu or %zu", count, spatial, 2 * spatial);
   }
-  for (size_t i = 0; i < SPATIAL; i++) {
+  for (size_t i = 0; i < spatial; i++) {
     windows[i].before = ir_infer_int_at(in, "padding", count == 1 ? 0 : i);
-    windows[i].after = ir_infer_int_at(in, "padding", count == 1 ? 0 : count == SPATIAL ? i : i + SPATIAL);
+    windows[i].after = ir_infer_int_at(in, "padding", count == 1 ? 0 : count == spatial ? i : i + spatial);
     bool fits = windows[i].before >= 0 && windows[i].after >= 0 && windows[i].before <= MAX_WINDOW && windows[i].after <= MAX_WINDOW;
     if (!fits) return ir_infer_fail(in, "attribute 'padding' holds a width below 0 or above %d", MAX_WINDOW);
   }
   return true;
 }
 
-static bool take_windows(ir_infer *in, struct window *windows) {
-  int64_t strides[SPATIAL], dilation[SPATIAL];
-  if (!ir_infer_spread(in, "strides", SPATIAL, 1, strides) || !ir_infer_spread(in, "dilation", SPATIAL, 1, dilation)) return false;
-  for (size_t i = 0; i < SPATIAL; i++) {
+static bool take_windows(ir_infer *in, size_t spatial, struct window *windows) {
+  int64_t strides[MOST_SPATIAL], dilation[MOST_SPATIAL];
+  if (!ir_infer_spread(in, "strides", spatial, 1, strides) || !ir_infer_spread(in, "dilation", spatial, 1, dilation)) return false;
+  for (size_t i = 0; i < spatial; i++) {
     if (strides[i] > MAX_WINDOW || dilation[i] > MAX_WINDOW) return ir_infer_fail(in, "strides and dilation go up to %d", MAX_WINDOW);
     windows[i].stride = strides[i];
     windows[i].dilation = dilation[i];
   }
-  return take_padding(in, windows);
+  return take_padding(in, spatial, windows);
 }
 
 /* dilation * (size - 1) + 1 */
@@ -92,32 +96,34 @@ static bool check_groups(ir_infer *in, const ir_view *x, const ir_view *weight, 
   return true;
 }
 
-bool infer_conv2d(ir_infer *in) {
+bool infer_conv(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0), weight = ir_infer_view(in, 1);
-  struct window windows[SPATIAL] = {0};
+  struct window windows[MOST_SPATIAL] = {0};
+  size_t spatial = spatial_of(in, "data_layout");
   ir_dtype dtype;
   if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
-  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL) || !ir_infer_wants_rank(in, 1, 2 + SPATIAL)) return false;
-  if (!take_windows(in, windows) || !check_groups(in, &x, &weight, ir_infer_int(in, "groups"))) return false;
+  if (!ir_infer_wants_rank(in, 0, 2 + spatial) || !ir_infer_wants_rank(in, 1, 2 + spatial)) return false;
+  if (!take_windows(in, spatial, windows) || !check_groups(in, &x, &weight, ir_infer_int(in, "groups"))) return false;
   if (ir_infer_dtype(in, "out_dtype") != IR_DTYPE_UNKNOWN) dtype = ir_infer_dtype(in, "out_dtype");
-  const ir_expr *dims[2 + SPATIAL] = {x.ranked ? x.dims[0] : NULL, weight.ranked ? weight.dims[0] : NULL};
-  for (size_t i = 0; i < SPATIAL; i++) {
+  const ir_expr *dims[2 + MOST_SPATIAL] = {x.ranked ? x.dims[0] : NULL, weight.ranked ? weight.dims[0] : NULL};
+  for (size_t i = 0; i < spatial; i++) {
     windows[i].size = weight.ranked ? weight.dims[2 + i] : NULL;
     if (windows[i].size) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, windows[i].size, ir_infer_i64(in, 1)));
     if (ir_dim_is(windows[i].size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", 2 + i);
     if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, &windows[i], &dims[2 + i])) return false;
   }
-  return ir_infer_ranked(in, dtype, 2 + SPATIAL, dims);
+  return ir_infer_ranked(in, dtype, 2 + spatial, dims);
 }
 
-bool infer_pool2d(ir_infer *in) {
+bool infer_pool(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0);
-  struct window windows[SPATIAL] = {0};
-  int64_t sizes[SPATIAL];
-  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL) || !take_windows(in, windows)) return false;
-  if (!ir_infer_spread(in, "pool_size", SPATIAL, 1, sizes)) return false;
-  const ir_expr *dims[2 + SPATIAL] = {x.ranked ? x.dims[0] : NULL, x.ranked ? x.dims[1] : NULL};
-  for (size_t i = 0; i < SPATIAL; i++) {
+  struct window windows[MOST_SPATIAL] = {0};
+  size_t spatial = spatial_of(in, "layout");
+  int64_t sizes[MOST_SPATIAL];
+  if (!ir_infer_wants_rank(in, 0, 2 + spatial) || !take_windows(in, spatial, windows)) return false;
+  if (!ir_infer_spread(in, "pool_size", spatial, 1, sizes)) return false;
+  const ir_expr *dims[2 + MOST_SPATIAL] = {x.ranked ? x.dims[0] : NULL, x.ranked ? x.dims[1] : NULL};
+  for (size_t i = 0; i < spatial; i++) {
     struct window *w = &windows[i];
     if (sizes[i] > MAX_WINDOW) return ir_infer_fail(in, "attribute 'pool_size' goes up to %d", MAX_WINDOW);
     w->size = ir_infer_i64(in, sizes[i]);
@@ -129,22 +135,80 @@ bool infer_pool2d(ir_infer *in) {
     }
     if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, w, &dims[2 + i])) return false;
   }
-  return ir_infer_ranked(in, x.dtype, 2 + SPATIAL, dims);
+  return ir_infer_ranked(in, x.dtype, 2 + spatial, dims);
 }
 
-bool infer_adaptive_pool2d(ir_infer *in) {
+bool infer_adaptive_pool(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0);
-  int64_t sizes[SPATIAL];
-  if (!ir_infer_wants_rank(in, 0, 2 + SPATIAL)) return false;
-  const ir_expr *dims[2 + SPATIAL] = {0};
-  if (x.ranked) memcpy(dims, x.dims, sizeof dims);
+  size_t spatial = spatial_of(in, "layout");
+  int64_t sizes[MOST_SPATIAL];
+  if (!ir_infer_wants_rank(in, 0, 2 + spatial)) return false;
+  const ir_expr *dims[2 + MOST_SPATIAL] = {0};
+  if (x.ranked) memcpy(dims, x.dims, (2 + spatial) * sizeof *dims);
   if (ir_infer_attr(in, "output_size")) {
-    if (!ir_infer_spread(in, "output_size", SPATIAL, 1, sizes)) return false;
-    for (size_t i = 0; i < SPATIAL; i++) {
+    if (!ir_infer_spread(in, "output_size", spatial, 1, sizes)) return false;
+    for (size_t i = 0; i < spatial; i++) {
       if (ir_dim_is(dims[2 + i], 0)) return ir_infer_fail(in, "axis %zu has extent 0", 2 + i);
       if (dims[2 + i]) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, dims[2 + i], ir_infer_i64(in, 1)));
       dims[2 + i] = ir_infer_i64(in, sizes[i]);
     }
   }
-  return ir_infer_ranked(in, x.dtype, 2 + SPATIAL, dims);
+  return ir_infer_ranked(in, x.dtype, 2 + spatial, dims);
+}
+
+/* The weight is [input channels, output channels of a group, kernel]. */
+static bool check_transposed_groups(ir_infer *in, const ir_view *x, const ir_view *weight, int64_t groups, const ir_expr **channels) {
+  int64_t inputs;
+  if (groups < 1) return ir_infer_fail(in, "attribute 'groups' is %lld, expected at least 1", (long long)groups);
+  *channels = weight->ranked ? ir_infer_mul(in, weight->dims[1], ir_infer_i64(in, groups)) : NULL;
+  const ir_expr *first = weight->ranked ? weight->dims[0] : NULL;
+  if (x->ranked && weight->ranked && !ir_infer_wants_extent(in, "the number of input channels of 'weight'", first, x->dims[1])) return false;
+  if (first && groups > 1) {
+    const ir_expr *over = ir_expr_binary(in->context, IR_S_FLOORMOD, first, ir_infer_i64(in, groups));
+    ir_infer_need(in, ir_expr_binary(in->context, IR_S_EQ, over, ir_infer_i64(in, 0)));
+  }
+  if (!ir_dim_const(first, &inputs) || inputs % groups == 0) return true;
+  return ir_infer_fail(in, "%lld input channels do not divide into %lld groups", (long long)inputs, (long long)groups);
+}
+
+/* (extent - 1) * stride - padding + reach + EXTRA */
+static bool spread(ir_infer *in, size_t axis, const ir_expr *extent, const struct window *w, int64_t extra, const ir_expr **result) {
+  const ir_expr *zero = ir_infer_i64(in, 0), *one = ir_infer_i64(in, 1);
+  if (w->size) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, w->size, one));
+  if (ir_dim_is(w->size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", axis);
+  if (extent) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, extent, one));
+  if (ir_dim_is(extent, 0)) return ir_infer_fail(in, "operand 'x' has extent 0 on axis %zu", axis);
+  const ir_expr *steps = ir_infer_mul(in, ir_infer_sub(in, extent, one), ir_infer_i64(in, w->stride));
+  *result = ir_infer_add(in, ir_infer_add(in, steps, reach(in, w)), ir_infer_i64(in, extra - w->before - w->after));
+  if (!*result) return true;
+  if (ir_prove_lt(in->context, in->facts, *result, zero) == IR_PROVEN) {
+    return ir_infer_fail(in, "the padding takes more than there is on axis %zu: extent %s", axis, ir_infer_dim_text(in, *result));
+  }
+  ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, *result, zero));
+  return true;
+}
+
+bool infer_conv_transpose(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0), weight = ir_infer_view(in, 1);
+  struct window windows[MOST_SPATIAL] = {0};
+  size_t spatial = spatial_of(in, "data_layout");
+  int64_t extra[MOST_SPATIAL];
+  ir_dtype dtype;
+  const ir_expr *dims[2 + MOST_SPATIAL] = {x.ranked ? x.dims[0] : NULL};
+  if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
+  if (!ir_infer_wants_rank(in, 0, 2 + spatial) || !ir_infer_wants_rank(in, 1, 2 + spatial) || !take_windows(in, spatial, windows)) return false;
+  if (!check_transposed_groups(in, &x, &weight, ir_infer_int(in, "groups"), &dims[1])) return false;
+  if (!ir_infer_spread(in, "output_padding", spatial, 0, extra)) return false;
+  if (ir_infer_dtype(in, "out_dtype") != IR_DTYPE_UNKNOWN) dtype = ir_infer_dtype(in, "out_dtype");
+  for (size_t i = 0; i < spatial; i++) {
+    struct window *w = &windows[i];
+    int64_t most = w->stride > w->dilation ? w->stride : w->dilation;
+    if (extra[i] >= most) {
+      return ir_infer_fail(in, "attribute 'output_padding' holds %lld, expected less than %lld, the greater of stride and dilation",
+                           (long long)extra[i], (long long)most);
+    }
+    w->size = weight.ranked ? weight.dims[2 + i] : NULL;
+    if (!spread(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, w, extra[i], &dims[2 + i])) return false;
+  }
+  return ir_infer_ranked(in, dtype, 2 + spatial, dims);
 }

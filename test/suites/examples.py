@@ -31,22 +31,38 @@ def softmax(x, axis):
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    n, _, h, w = x.shape
-    out_channels, in_group, kh, kw = weight.shape
-    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    oh = (h + 2 * padding - dilation * (kh - 1) - 1) // stride + 1
-    ow = (w + 2 * padding - dilation * (kw - 1) - 1) // stride + 1
-    y = np.zeros((n, out_channels, oh, ow))
-    for o in range(out_channels):
-        first = o // (out_channels // groups) * in_group
-        for i in range(oh):
-            for j in range(ow):
-                rows = slice(i * stride, i * stride + dilation * (kh - 1) + 1, dilation)
-                columns = slice(j * stride, j * stride + dilation * (kw - 1) + 1, dilation)
-                window = padded[:, first : first + in_group, rows, columns]
-                y[:, o, i, j] = np.sum(window * weight[o], axis=(1, 2, 3))
+def each(value, count):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    axes, kernel = x.ndim - 2, weight.shape[2:]
+    stride, padding, dilation = each(stride, axes), each(padding, axes), each(dilation, axes)
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0)) + tuple((p, p) for p in padding))
+    extents = [(e + 2 * p - d * (k - 1) - 1) // s + 1 for e, p, d, k, s in zip(x.shape[2:], padding, dilation, kernel, stride)]
+    y = np.zeros((x.shape[0], weight.shape[0], *extents))
+    for o in range(weight.shape[0]):
+        first = o // (weight.shape[0] // groups) * weight.shape[1]
+        for at in np.ndindex(*extents):
+            taps = tuple(slice(i * s, i * s + d * (k - 1) + 1, d) for i, s, d, k in zip(at, stride, dilation, kernel))
+            window = padded[(slice(None), slice(first, first + weight.shape[1])) + taps]
+            y[(slice(None), o) + at] = np.sum(window * weight[o], axis=tuple(range(1, x.ndim)))
     return y
+
+
+def conv_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Scatters every element of x over the result, as the definition says, and cuts the padding off."""
+    axes, kernel = x.ndim - 2, weight.shape[2:]
+    stride, padding, dilation, extra = each(stride, axes), each(padding, axes), each(dilation, axes), each(output_padding, axes)
+    whole = [(e - 1) * s + d * (k - 1) + 1 + a for e, s, d, k, a in zip(x.shape[2:], stride, dilation, kernel, extra)]
+    y = np.zeros((x.shape[0], weight.shape[1] * groups, *whole))
+    for c in range(x.shape[1]):
+        first = c // (x.shape[1] // groups) * weight.shape[1]
+        for at in np.ndindex(*x.shape[2:]):
+            taps = tuple(slice(i * s, i * s + d * (k - 1) + 1, d) for i, s, d, k in zip(at, stride, dilation, kernel))
+            values = x[(slice(None), c) + at].astype(np.float64).reshape((-1,) + (1,) * (axes + 1))
+            y[(slice(None), slice(first, first + weight.shape[1])) + taps] += values * weight[c]
+    return y[(slice(None), slice(None)) + tuple(slice(p, w - p) for p, w in zip(padding, whole))]
 
 
 def windows(extent, size, stride, padding, ceil_mode):
@@ -58,20 +74,24 @@ def windows(extent, size, stride, padding, ceil_mode):
     return [(max(s, 0), min(s + size, extent)) for s in starts]
 
 
-def pool(reduce, x, rows, columns):
-    return np.stack([np.stack([reduce(x[:, :, a:b, c:d], axis=(2, 3)) for c, d in columns], -1) for a, b in rows], -2)
+def pool(reduce, x, *axes):
+    y = np.zeros(x.shape[:2] + tuple(len(a) for a in axes))
+    for at in np.ndindex(*y.shape[2:]):
+        part = x[(slice(None), slice(None)) + tuple(slice(*a[i]) for a, i in zip(axes, at))]
+        y[(slice(None), slice(None)) + at] = reduce(part, axis=tuple(range(2, x.ndim)))
+    return y
 
 
-def max_pool2d(x, size, stride, padding=0):
+def max_pool(x, size, stride, padding=0):
     return pool(np.max, x, *(windows(e, size, stride, padding, False) for e in x.shape[2:]))
 
 
-def avg_pool2d(x, size, stride, padding=0, ceil_mode=False, count_include_pad=True):
+def avg_pool(x, size, stride, padding=0, ceil_mode=False, count_include_pad=True):
     assert not count_include_pad
     return pool(np.mean, x.astype(np.float64), *(windows(e, size, stride, padding, ceil_mode) for e in x.shape[2:]))
 
 
-def adaptive_avg_pool2d(x, sizes):
+def adaptive_avg_pool(x, sizes):
     parts = [[(i * e // k, -(-(i + 1) * e // k)) for i in range(k)] for e, k in zip(x.shape[2:], sizes)]
     return pool(np.mean, x.astype(np.float64), *parts)
 
@@ -110,8 +130,12 @@ def rms_norm(x, shape, weight, eps):
     return wide / np.sqrt(np.mean(wide * wide, axis=tuple(range(-len(shape), 0)), keepdims=True) + eps) * weight
 
 
-functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm, conv2d=conv2d, max_pool2d=max_pool2d, avg_pool2d=avg_pool2d,
-                                   adaptive_avg_pool2d=adaptive_avg_pool2d, batch_norm=batch_norm)
+functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm,
+                                   batch_norm=batch_norm)
+for axes in (1, 2, 3):
+    for name, reference in {"conv{}d": conv, "conv_transpose{}d": conv_transpose, "max_pool{}d": max_pool, "avg_pool{}d": avg_pool,
+                            "adaptive_avg_pool{}d": adaptive_avg_pool}.items():
+        setattr(functional, name.format(axes), reference)
 special = types.SimpleNamespace(erf=np.vectorize(math.erf), softmax=softmax, log_softmax=log_softmax, expit=lambda x: 1 / (1 + np.exp(-x.astype(np.float64))))
 NAMES = {"np": np, "scipy": types.SimpleNamespace(special=special),
          "torch": types.SimpleNamespace(nn=types.SimpleNamespace(functional=functional))}
