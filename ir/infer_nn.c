@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/vec.h"
 #include "ir/infer_dims.h"
+#include "ir/number.h"
 #include "ir/ops/infer_ops.h"
 
 /* The window along one axis. */
@@ -211,4 +212,54 @@ bool infer_conv_transpose(ir_infer *in) {
     if (!spread(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, w, extra[i], &dims[2 + i])) return false;
   }
   return ir_infer_ranked(in, dtype, 2 + spatial, dims);
+}
+
+/* What a resized extent is, where the scale says so: floor(extent * scale), the scale exactly as given. */
+static bool scaled_extent(ir_infer *in, const ir_attr *scale, const ir_expr *extent, const ir_expr **result) {
+  int64_t numerator, denominator;
+  if (!(scale->f > 0) || !ir_f32_ratio(scale->f, &numerator, &denominator) || !numerator) {
+    return ir_infer_fail(in, "attribute 'scales' holds %g, expected a positive number, a multiple of 2^-40 below 2^40", scale->f);
+  }
+  *result = ir_infer_op(in, IR_S_FLOORDIV, ir_infer_mul(in, extent, ir_infer_i64(in, numerator)), ir_infer_i64(in, denominator));
+  return true;
+}
+
+static bool check_roi(ir_infer *in, bool cropped) {
+  const ir_attr *roi = ir_infer_attr(in, "roi");
+  int64_t numerator, denominator;
+  if (cropped && !roi) return ir_infer_fail(in, "attribute 'roi' is missing, which tf_crop_and_resize needs");
+  if (!roi) return true;
+  if (roi->count != 4) return ir_infer_fail(in, "attribute 'roi' has %u entries, expected 4", (unsigned)roi->count);
+  for (size_t i = 0; i < 4; i++) {
+    bool fits = ir_f32_ratio(roi->items[i]->f, &numerator, &denominator);
+    if (!fits) return ir_infer_fail(in, "attribute 'roi' holds %g, expected a multiple of 2^-40 below 2^40", roi->items[i]->f);
+  }
+  return true;
+}
+
+bool infer_resize(ir_infer *in) {
+  ir_view x = ir_infer_view(in, 0);
+  enum { AXES = 2 };
+  const ir_attr *scales = ir_infer_attr(in, "scales");
+  bool sized = ir_infer_attr(in, "size") != NULL, nearest = !strcmp(ir_infer_word(in, "method"), "nearest_neighbor");
+  if (!ir_infer_wants_rank(in, 0, 2 + AXES)) return false;
+  if (!sized && !scales) return ir_infer_fail(in, "expected one of the attributes 'size' and 'scales'");
+  if (sized && ir_infer_count(in, "size") != AXES) return ir_infer_fail(in, "attribute 'size' has %zu entries, expected %d", ir_infer_count(in, "size"), AXES);
+  if (scales && scales->count != AXES) return ir_infer_fail(in, "attribute 'scales' has %u entries, expected %d", (unsigned)scales->count, AXES);
+  if (!check_roi(in, !strcmp(ir_infer_word(in, "coordinate_transformation_mode"), "tf_crop_and_resize"))) return false;
+  if (!nearest && x.dtype != IR_DTYPE_UNKNOWN && !ir_is_float(x.dtype)) {
+    return ir_infer_fail(in, "operand 'x' has dtype %s, expected a float for method \"%s\"", ir_dtype_name(x.dtype), ir_infer_word(in, "method"));
+  }
+  const ir_expr *dims[2 + AXES] = {0}, *scaled = NULL;
+  for (size_t i = 0; i < 2 + AXES; i++) dims[i] = x.ranked ? x.dims[i] : NULL;
+  for (size_t i = 0; i < AXES; i++) {
+    const ir_expr *extent = dims[2 + i];
+    int64_t size;
+    if (ir_dim_is(extent, 0)) return ir_infer_fail(in, "axis %zu has extent 0", 2 + i);
+    if (extent) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, extent, ir_infer_i64(in, 1)));
+    if (scales && !scaled_extent(in, scales->items[i], extent, &scaled)) return false;
+    dims[2 + i] = sized ? ir_infer_dim_at(in, "size", i) : scaled;
+    if (ir_dim_const(dims[2 + i], &size) && size < 0) return ir_infer_fail(in, "attribute 'size' holds %lld", (long long)size);
+  }
+  return ir_infer_ranked(in, x.dtype, 2 + AXES, dims);
 }

@@ -355,3 +355,18 @@ void ir_print_number(ir_text *out, ir_dtype dtype, uint64_t bits) {
   case IR_CLASS_FLOAT: print_float(out, dtype, bits); return;
   }
 }
+
+bool ir_f32_ratio(double value, int64_t *numerator, int64_t *denominator) {
+  enum { MOST = 40 };
+  double rest = (double)(float)value;
+  int64_t below = 1;
+  while (rest != floor(rest) && below < INT64_C(1) << MOST) {
+    rest *= 2;
+    below *= 2;
+  }
+  bool fits = rest == floor(rest) && fabs(rest) < (double)(INT64_C(1) << MOST);
+  if (!fits) return false;
+  *numerator = (int64_t)rest;
+  *denominator = below;
+  return true;
+}

@@ -23,4 +23,8 @@ static inline uint64_t ir_float_sign_bit(ir_dtype dtype) { return UINT64_C(1) <<
  * (0.1875, 1e-05), inf, -0.0, nan, -nan, nan(0x400001). */
 void ir_print_number(ir_text *out, ir_dtype dtype, uint64_t bits);
 
+/* The finite f32 nearest to VALUE as numerator / 2^k in lowest terms, k at most 40 and the numerator below 2^40: exact.
+ * False for what does not fit. */
+bool ir_f32_ratio(double value, int64_t *numerator, int64_t *denominator);
+
 #endif

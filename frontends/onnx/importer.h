@@ -92,6 +92,8 @@ const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i);
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count);
 /* Input I as one constant number, INT or FLOAT. */
 bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number);
+/* Input I as constant f32 numbers; *count is 0 where it is absent or empty. */
+bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t *count);
 /* Sets output I. A NULL tensor is an error that has been reported: false. */
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
 bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);

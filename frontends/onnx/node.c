@@ -144,6 +144,28 @@ bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number) {
   return *number || ir_onnx_fail(n, "not implemented: the number %llu as input '%s'", (unsigned long long)bits, value->name);
 }
 
+bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t *count) {
+  *values = NULL;
+  *count = 0;
+  if (!ir_onnx_present(n, i)) return true;
+  ir_onnx_value *value = find_value(n, i);
+  ir_data data;
+  const ir_type *type;
+  if (!value) return false;
+  if (!value->literal) return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
+  if (!ir_onnx_tensor_data(n->im, value->literal, &data, &type)) return false;
+  if (data.dtype != IR_F32) return ir_onnx_fail(n, "not implemented: input '%s' of dtype %s", value->name, ir_dtype_name(data.dtype));
+  *count = data.size / sizeof(float);
+  double *numbers = ir_new_array(&n->im->arena, double, *count + 1);
+  for (size_t k = 0; k < *count; k++) {
+    float number;
+    memcpy(&number, (const char *)data.bytes + k * sizeof number, sizeof number);
+    numbers[k] = ir_onnx_shortest(number);
+  }
+  *values = numbers;
+  return true;
+}
+
 static ir_onnx_value *define(ir_onnx_node *n, size_t i) {
   if (!ir_onnx_wants(n, i)) return ir_new(&n->im->arena, ir_onnx_value);
   const ir_string *name = ir_intern(n->im->context, ir_slice_of(n->proto->output[i]));

@@ -51,6 +51,8 @@ ir_nest_at ir_lower_open(ir_lowering *l, ir_value *target, size_t spatial, const
                          const ir_expr *const *reduced_extents);
 const ir_expr *ir_lower_axis(ir_nest_at *n, size_t i);  /* spatial, then reduced */
 const ir_expr *ir_lower_load(ir_nest_at *n, ir_value *buffer, const ir_expr *const *index); /* scalars as they are */
+/* `%NAME = EXPR`, bound before the store: the name. For what is used more than once, and for expressions that grow large. */
+const ir_expr *ir_lower_let(ir_nest_at *n, const char *name, const ir_expr *expr);
 /* Adds conditions to the where clause; the expressions are over the axes alone. */
 void ir_lower_where(ir_nest_at *n, size_t count, const ir_expr *const *conditions);
 /* The store; INDEX has the target's rank (NULL: the spatial axes in order). REDUCER may be NULL. */
@@ -89,6 +91,7 @@ LOWERING(legalize_concat)
 LOWERING(legalize_split)
 LOWERING(legalize_strided_slice)
 LOWERING(legalize_take)
+LOWERING(legalize_resize)
 LOWERING(legalize_pad)
 LOWERING(legalize_fill)
 LOWERING(legalize_prelu)

@@ -130,8 +130,20 @@ def rms_norm(x, shape, weight, eps):
     return wide / np.sqrt(np.mean(wide * wide, axis=tuple(range(-len(shape), 0)), keepdims=True) + eps) * weight
 
 
+def interpolate(x, sizes, mode, align_corners):
+    """Bilinear, by the places of the centres of elements."""
+    assert mode == "bilinear" and not align_corners
+    y = x.astype(np.float64)
+    for axis, size in zip((2, 3), sizes):
+        place = np.clip((np.arange(size) + 0.5) * y.shape[axis] / size - 0.5, 0, y.shape[axis] - 1)
+        first = np.minimum(place.astype(int), y.shape[axis] - 2)
+        part = (place - first).reshape((-1,) + (1,) * (3 - axis))
+        y = np.take(y, first, axis) * (1 - part) + np.take(y, first + 1, axis) * part
+    return y
+
+
 functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm,
-                                   batch_norm=batch_norm)
+                                   batch_norm=batch_norm, interpolate=interpolate)
 for axes in (1, 2, 3):
     for name, reference in {"conv{}d": conv, "conv_transpose{}d": conv_transpose, "max_pool{}d": max_pool, "avg_pool{}d": avg_pool,
                             "adaptive_avg_pool{}d": adaptive_avg_pool}.items():
