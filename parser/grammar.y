@@ -147,6 +147,7 @@ stmts ::= .
 stmts ::= stmts stmt.
 stmt ::= error BAD. { ir_resolve_nothing(p); }
 stmt ::= targets(T) ASSIGN expr(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, T, E, W, Y, L); }
+stmt ::= targets(T) ASSIGN stacking(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, T, E, W, Y, L); }
 stmt ::= targets(T) ASSIGN control(M) ctypes(Y) loc(L). { ir_resolve_made(p, T, M, Y, L); }
 stmt ::= call(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, (ir_nodes){0}, E, W, Y, L); }
 stmt ::= control(M) ctypes(Y) loc(L). { ir_resolve_made(p, (ir_nodes){0}, M, Y, L); }
@@ -274,6 +275,8 @@ expr(A) ::= expr(X) SLASH expr(Y). { A = ir_node_binary(p, IR_S_DIV, X, Y); }
 call(A) ::= callee(N) LP args_opt(L) RP(E). { A = ir_node_list(p, N_CALL, N, L, E); }
 callee(A) ::= ID(N). { A = N; }
 callee(A) ::= WHERE(N). { A = N; }
+/* The operator named like the word of `yield`. */
+stacking(A) ::= STACK(N) LP args_opt(L) RP(E). { A = ir_node_list(p, N_CALL, N, L, E); }
 args_opt(A) ::= . { A = (ir_nodes){0}; }
 args_opt(A) ::= args(L). { A = L; }
 args(A) ::= arg(X). { A = ir_nodes_one(X); }

@@ -155,7 +155,7 @@ static const struct group {
       T_IF,        T_ELSE,    T_LOOP,   T_DATAFLOW, T_COMPUTE, T_FOR,    T_FN}},
     {"an expression",
      {T_INT, T_FLOAT, T_LP, T_VALUE, T_MINUS},
-     {T_BANG, T_ID, T_GLOBAL, T_STRING, T_ELLIPSIS, T_LBRACE, T_LB, T_IMPURE, T_FN, T_QUESTION, T_WHERE}},
+     {T_BANG, T_ID, T_GLOBAL, T_STRING, T_ELLIPSIS, T_LBRACE, T_LB, T_IMPURE, T_FN, T_QUESTION, T_WHERE, T_STACK}},
     {"a statement", {T_VALUE, T_ID, T_IF, T_LOOP, T_DATAFLOW, T_COMPUTE, T_FOR, T_WHILE}, {T_WHERE, T_YIELD, T_RETURN}},
     {"an item", {T_FUNC, T_PRIM_FUNC, T_DEVICE, T_RESOURCE, T_REDUCER}, {T_PRIVATE, T_IMPURE, T_EXTERN}},
     {"a type", {T_ID, T_QUESTION, T_FN, T_IMPURE}, {0}},
