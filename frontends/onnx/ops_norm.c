@@ -134,6 +134,17 @@ bool import_mean_variance_norm(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, BUILD(IR_DIVIDE, BUILD(IR_SUBTRACT, x, mean), deviation));
 }
 
+/* One at the first of the greatest elements, zeros elsewhere. */
+static ir_value *hardmax(ir_onnx_node *n, ir_value *x, const ir_attr *axis) {
+  const ir_expr *depth = ir_onnx_dim(x, (size_t)axis->i);
+  if (!depth) {
+    ir_onnx_fail(n, "needs known extents");
+    return NULL;
+  }
+  ir_value *at = ir_build1(&n->im->b, IR_ARGMAX, IR_OPERANDS(x), IR_SET({"axis", axis}));
+  return ir_build1(&n->im->b, IR_ONE_HOT, IR_OPERANDS(at, ir_onnx_number(n, x, 1), ir_onnx_number(n, x, 0)), IR_SET({"depth", ir_attr_expr(CONTEXT, depth)}, {"axis", axis}));
+}
+
 bool import_softmax(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0);
   int rank = ir_onnx_rank(n, x);
@@ -147,7 +158,9 @@ bool import_softmax(ir_onnx_node *n) {
     const ir_expr *dims[] = {ir_onnx_dims_product(n, x, 0, (size_t)axis), ir_onnx_dims_product(n, x, (size_t)axis, (size_t)rank)};
     y = ir_onnx_reshape(n, x, 2, dims);
   }
-  y = y ? ir_build1(&n->im->b, n->row->code, IR_OPERANDS(y), IR_SET({"axis", ir_attr_int(CONTEXT, direct ? axis : 1)})) : NULL;
+  const ir_attr *along = ir_attr_int(CONTEXT, direct ? axis : 1);
+  bool hard = n->row->code == IR_ONE_HOT;
+  if (y) y = hard ? hardmax(n, y, along) : ir_build1(&n->im->b, n->row->code, IR_OPERANDS(y), IR_SET({"axis", along}));
   if (y && !direct) y = ir_onnx_reshape(n, y, (size_t)rank, ir_type_dims(x->type));
   return ir_onnx_out(n, 0, y);
 }

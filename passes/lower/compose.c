@@ -15,11 +15,6 @@ int ir_compose_rank(const ir_op *op, size_t i) {
   return -1;
 }
 
-size_t ir_compose_axis(const ir_op *op, const char *name, size_t rank) {
-  int64_t axis = ir_get_int(op, name);
-  return (size_t)(axis < 0 ? axis + (int64_t)rank : axis);
-}
-
 ir_value *ir_make_cast(ir_builder *b, ir_value *value, ir_dtype dtype) {
   if (!value || ir_type_dtype(value->type) == dtype) return value;
   return ir_build1(b, IR_ASTYPE, IR_OPERANDS(value), IR_SET({"dtype", ir_attr_dtype(b->module->context, dtype)}));

@@ -10,8 +10,6 @@
 
 /* Operand I is a tensor of known rank, at most IR_LOWER_AXES: its rank; -1 after a report. */
 int ir_compose_rank(const ir_op *op, size_t i);
-/* Attribute NAME as an axis of RANK. */
-size_t ir_compose_axis(const ir_op *op, const char *name, size_t rank);
 ir_value *ir_make_cast(ir_builder *b, ir_value *value, ir_dtype dtype);
 /* A 0-d number of DTYPE. */
 ir_value *ir_make_number(ir_builder *b, ir_dtype dtype, double value);

@@ -84,7 +84,7 @@ bool decompose_rms_norm(ir_builder *b, ir_op *op) {
 bool decompose_instance_norm(ir_builder *b, ir_op *op) {
   int rank = ir_compose_rank(op, 0);
   if (rank < 0) return false;
-  struct axes axes = axes_of(op, "axes", (size_t)rank), channel = {{(int64_t)ir_compose_axis(op, "channel_axis", (size_t)rank)}, 1};
+  struct axes axes = axes_of(op, "axes", (size_t)rank), channel = {{(int64_t)ir_lower_normal_axis(op, "channel_axis", (size_t)rank)}, 1};
   ir_value *y = by_deviation(b, op, centered(b, wide_operand(b, op), &axes), &axes);
   return finish(b, op, scaled(b, op, y, &channel));
 }
@@ -99,7 +99,7 @@ bool decompose_group_norm(ir_builder *b, ir_op *op) {
     return false;
   }
   const ir_type *type = ir_op_operand(op, 0)->type;
-  size_t at = ir_compose_axis(op, "channel_axis", (size_t)rank);
+  size_t at = ir_lower_normal_axis(op, "channel_axis", (size_t)rank);
   struct axes axes = axes_of(op, "axes", (size_t)rank), inner = {{(int64_t)at + 1}, 1}, channel = {{(int64_t)at}, 1}, all = {{0}, 0};
   for (int i = 0; i < rank; i++) all.at[all.count++] = i;
   if (!ir_compose_elements(op, type, all.count, all.at)) return false;
@@ -175,7 +175,7 @@ static bool batch_statistics(ir_builder *b, ir_op *op, ir_value *x, size_t axis,
 bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   int rank = ir_compose_rank(op, 0);
   if (rank < 0) return false;
-  size_t axis = ir_compose_axis(op, "axis", (size_t)rank);
+  size_t axis = ir_lower_normal_axis(op, "axis", (size_t)rank);
   const ir_expr *channels = ir_type_dim(ir_op_result(op, 1)->type, 0);
   ir_dtype dtype = ir_type_dtype(ir_op_result(op, 0)->type), wide = ir_lower_wide(dtype);
   ir_value *x = ir_make_cast(b, ir_make_extent(b, ir_op_operand(op, 0), axis, channels), wide), *parts[4], *moving[2], *statistics[2];

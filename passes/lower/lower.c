@@ -213,6 +213,27 @@ void ir_lower_store(ir_nest_at *n, const ir_expr *const *index, const char *redu
                 NULL, 0, NULL, 0);
 }
 
+size_t ir_lower_normal_axis(const ir_op *op, const char *name, size_t rank) {
+  int64_t axis = ir_get_int(op, name);
+  return (size_t)(axis < 0 ? axis + (int64_t)rank : axis);
+}
+
+ir_nest_at ir_lower_over_result(ir_lowering *l, size_t r, const ir_expr **axes) {
+  const ir_type *type = ir_lower_result(l, r);
+  ir_nest_at n = ir_lower_open(l, l->out[r], type->count, ir_type_dims(type), 0, NULL);
+  for (size_t i = 0; i < type->count; i++) axes[i] = ir_lower_axis(&n, i);
+  return n;
+}
+
+/* Those of u64 that i64 does not hold are out of range either way. */
+const ir_expr *ir_lower_index(ir_context *context, const ir_expr *index, const ir_expr *extent) {
+  if (index->dtype == IR_U64) index = ir_expr_binary(context, IR_S_MIN, index, ir_expr_int(context, IR_U64, INT64_MAX));
+  const ir_expr *at = ir_expr_cast(context, index, IR_I64);
+  if (!ir_is_signed((ir_dtype)index->dtype)) return at;
+  const ir_expr *negative = ir_expr_binary(context, IR_S_LT, at, ir_expr_i64(context, 0));
+  return ir_expr_ternary(context, IR_S_SELECT, negative, ir_expr_binary(context, IR_S_ADD, at, extent), at);
+}
+
 const ir_expr *ir_lower_i64(const ir_nest_at *n, int64_t value) { return ir_expr_i64(n->l->context, value); }
 
 const ir_expr *ir_lower_int(ir_nest_at *n, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {

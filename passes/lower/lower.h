@@ -58,6 +58,12 @@ void ir_lower_where(ir_nest_at *n, size_t count, const ir_expr *const *condition
 /* The store; INDEX has the target's rank (NULL: the spatial axes in order). REDUCER may be NULL. */
 void ir_lower_store(ir_nest_at *n, const ir_expr *const *index, const char *reducer, const char *order, const ir_expr *a, const ir_expr *b);
 
+/* The axis that attribute NAME says, of RANK. */
+size_t ir_lower_normal_axis(const ir_op *op, const char *name, size_t rank);
+/* Opens a nest over the whole of result R; AXES gets its axes. */
+ir_nest_at ir_lower_over_result(ir_lowering *l, size_t r, const ir_expr **axes);
+/* An index as i64, counted from the end of EXTENT where negative. */
+const ir_expr *ir_lower_index(ir_context *context, const ir_expr *index, const ir_expr *extent);
 /* i64 expressions, simplified. */
 const ir_expr *ir_lower_i64(const ir_nest_at *n, int64_t value);
 const ir_expr *ir_lower_int(ir_nest_at *n, ir_scalar_code code, const ir_expr *a, const ir_expr *b);
@@ -93,16 +99,33 @@ LOWERING(legalize_strided_slice)
 LOWERING(legalize_take)
 LOWERING(legalize_resize)
 LOWERING(legalize_pad)
+LOWERING(legalize_tile)
+LOWERING(legalize_repeat)
+LOWERING(legalize_flip)
+LOWERING(legalize_triangle)
+LOWERING(legalize_one_hot)
+LOWERING(legalize_gather_elements)
+LOWERING(legalize_gather_nd)
+LOWERING(legalize_scatter_elements)
+LOWERING(legalize_scatter_nd)
+LOWERING(legalize_scan)
+LOWERING(legalize_arange)
+LOWERING(legalize_eye)
+LOWERING(legalize_nll_loss)
 LOWERING(legalize_fill)
 LOWERING(legalize_prelu)
 #undef LOWERING
 #define DECOMPOSITION(name) bool name(ir_builder *b, ir_op *op);
 DECOMPOSITION(decompose_batch_norm)
+DECOMPOSITION(decompose_cross_entropy)
+DECOMPOSITION(decompose_flat_repeat)
+DECOMPOSITION(decompose_flat_scan)
 DECOMPOSITION(decompose_flat_take)
 DECOMPOSITION(decompose_group_norm)
 DECOMPOSITION(decompose_instance_norm)
 DECOMPOSITION(decompose_layer_norm)
 DECOMPOSITION(decompose_rms_norm)
+DECOMPOSITION(decompose_stack)
 DECOMPOSITION(decompose_variance)
 #undef DECOMPOSITION
 

@@ -4,23 +4,10 @@
 
 static const ir_expr *i64(const ir_lowering *l, int64_t value) { return ir_expr_i64(l->context, value); }
 
-static int64_t normal_axis(const ir_op *op, const char *name, size_t rank) {
-  int64_t axis = ir_get_int(op, name);
-  return axis < 0 ? axis + (int64_t)rank : axis;
-}
-
-/* Opens a nest over the whole of result R. */
-static ir_nest_at over_result(ir_lowering *l, size_t r, const ir_expr **axes) {
-  const ir_type *type = ir_lower_result(l, r);
-  ir_nest_at n = ir_lower_open(l, l->out[r], type->count, ir_type_dims(type), 0, NULL);
-  for (size_t i = 0; i < type->count; i++) axes[i] = ir_lower_axis(&n, i);
-  return n;
-}
-
 bool legalize_permute_dims(ir_lowering *l) {
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
   size_t rank = ir_lower_result(l, 0)->count;
-  ir_nest_at n = over_result(l, 0, axes);
+  ir_nest_at n = ir_lower_over_result(l, 0, axes);
   bool given = ir_has_attr(l->op, "axes");
   for (size_t i = 0; i < rank; i++) {
     int64_t from = given ? ir_get_int_at(l->op, "axes", i) : (int64_t)(rank - 1 - i);
@@ -47,7 +34,7 @@ static void delinear(ir_nest_at *n, const ir_type *type, const ir_expr *at, cons
 bool legalize_reshape(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
-  ir_nest_at n = over_result(l, 0, axes);
+  ir_nest_at n = ir_lower_over_result(l, 0, axes);
   if (ir_is_tensor(x)) delinear(&n, x, linear(&n, ir_lower_result(l, 0), axes), index);
   ir_lower_store(&n, NULL, NULL, NULL, ir_lower_load(&n, l->in[0], index), NULL);
   return true;
@@ -56,7 +43,7 @@ bool legalize_reshape(ir_lowering *l) {
 bool legalize_broadcast_to(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0), *result = ir_lower_result(l, 0);
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
-  ir_nest_at n = over_result(l, 0, axes);
+  ir_nest_at n = ir_lower_over_result(l, 0, axes);
   for (size_t i = 0; ir_is_tensor(x) && i < x->count; i++) {
     size_t at = result->count - x->count + i;
     index[i] = ir_lower_broadcast(&n, axes[at], ir_type_dim(x, i), ir_type_dim(result, at));
@@ -67,7 +54,7 @@ bool legalize_broadcast_to(ir_lowering *l) {
 
 bool legalize_concat(ir_lowering *l) {
   size_t rank = ir_lower_result(l, 0)->count;
-  int64_t axis = normal_axis(l->op, "axis", rank);
+  size_t axis = ir_lower_normal_axis(l->op, "axis", rank);
   const ir_expr *offset = i64(l, 0);
   for (size_t k = 0; k < l->op->operand_count; k++) {
     const ir_type *x = ir_lower_type(l, k);
@@ -76,24 +63,24 @@ bool legalize_concat(ir_lowering *l) {
     const ir_expr *from[IR_LOWER_AXES], *to[IR_LOWER_AXES];
     for (size_t i = 0; i < rank; i++) {
       from[i] = ir_lower_axis(&n, i);
-      to[i] = (int64_t)i == axis ? IR_ADD_(&n, from[i], offset) : from[i];
+      to[i] = i == axis ? IR_ADD_(&n, from[i], offset) : from[i];
     }
     ir_lower_store(&n, to, NULL, NULL, ir_lower_load(&n, l->in[k], from), NULL);
-    offset = IR_ADD_(&n, offset, ir_type_dim(x, (size_t)axis));
+    offset = IR_ADD_(&n, offset, ir_type_dim(x, axis));
   }
   return true;
 }
 
 bool legalize_split(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
-  int64_t axis = normal_axis(l->op, "axis", x->count);
+  size_t axis = ir_lower_normal_axis(l->op, "axis", x->count);
   const ir_expr *offset = i64(l, 0);
   for (size_t k = 0; k < l->op->result_count; k++) {
     const ir_expr *index[IR_LOWER_AXES];
-    ir_nest_at n = over_result(l, k, index);
+    ir_nest_at n = ir_lower_over_result(l, k, index);
     index[axis] = IR_ADD_(&n, index[axis], offset);
     ir_lower_store(&n, NULL, NULL, NULL, ir_lower_load(&n, l->in[0], index), NULL);
-    offset = IR_ADD_(&n, offset, ir_type_dim(ir_lower_result(l, k), (size_t)axis));
+    offset = IR_ADD_(&n, offset, ir_type_dim(ir_lower_result(l, k), axis));
   }
   return true;
 }
@@ -116,7 +103,7 @@ static const ir_expr *slice_begin(ir_nest_at *n, const ir_expr *begin, const ir_
 bool legalize_strided_slice(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   const ir_expr *index[IR_LOWER_AXES];
-  ir_nest_at n = over_result(l, 0, index);
+  ir_nest_at n = ir_lower_over_result(l, 0, index);
   size_t count = ir_get_count(l->op, "begin");
   for (size_t k = 0; k < count; k++) {
     int64_t axis = ir_has_attr(l->op, "axes") ? ir_get_int_at(l->op, "axes", k) : (int64_t)k;
@@ -129,22 +116,13 @@ bool legalize_strided_slice(ir_lowering *l) {
   return true;
 }
 
-/* An index as i64, counted from the end where negative. Those of u64 that i64 does not hold are out of range either way. */
-static const ir_expr *index_from(ir_context *context, const ir_expr *index, const ir_expr *extent) {
-  if (index->dtype == IR_U64) index = ir_expr_binary(context, IR_S_MIN, index, ir_expr_int(context, IR_U64, INT64_MAX));
-  const ir_expr *at = ir_expr_cast(context, index, IR_I64);
-  if (!ir_is_signed((ir_dtype)index->dtype)) return at;
-  const ir_expr *negative = ir_expr_binary(context, IR_S_LT, at, ir_expr_i64(context, 0));
-  return ir_expr_ternary(context, IR_S_SELECT, negative, ir_expr_binary(context, IR_S_ADD, at, extent), at);
-}
-
 bool legalize_take(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0), *indices = ir_lower_type(l, 1);
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
   if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis, which decompose-ops replaces");
-  ir_nest_at n = over_result(l, 0, axes);
-  size_t axis = (size_t)normal_axis(l->op, "axis", x->count), inner = ir_is_tensor(indices) ? indices->count : 0;
-  const ir_expr *at = index_from(l->context, ir_lower_load(&n, l->in[1], axes + axis), ir_type_dim(x, axis));
+  ir_nest_at n = ir_lower_over_result(l, 0, axes);
+  size_t axis = ir_lower_normal_axis(l->op, "axis", x->count), inner = ir_is_tensor(indices) ? indices->count : 0;
+  const ir_expr *at = ir_lower_index(l->context, ir_lower_load(&n, l->in[1], axes + axis), ir_type_dim(x, axis));
   for (size_t i = 0; i < x->count; i++) index[i] = i < axis ? axes[i] : i == axis ? at : axes[i - 1 + inner];
   ir_lower_store(&n, NULL, NULL, NULL, ir_lower_load(&n, l->in[0], index), NULL);
   return true;
@@ -154,7 +132,7 @@ bool legalize_pad(ir_lowering *l) {
   ir_context *context = l->context;
   const ir_type *x = ir_lower_type(l, 0);
   const ir_expr *index[IR_LOWER_AXES], *inside = ir_expr_bool(context, true);
-  ir_nest_at n = over_result(l, 0, index);
+  ir_nest_at n = ir_lower_over_result(l, 0, index);
   const char *mode = ir_get_word(l->op, "pad_mode");
   const ir_expr *zero = ir_lower_i64(&n, 0), *one = ir_lower_i64(&n, 1);
   for (size_t i = 0; i < x->count; i++) {
@@ -187,7 +165,7 @@ bool legalize_pad(ir_lowering *l) {
 bool legalize_fill(ir_lowering *l) {
   ir_context *context = l->context;
   const ir_expr *axes[IR_LOWER_AXES];
-  ir_nest_at n = over_result(l, 0, axes);
+  ir_nest_at n = ir_lower_over_result(l, 0, axes);
   ir_dtype dtype = ir_type_dtype(ir_lower_result(l, 0));
   const ir_expr *value;
   if (ir_is(l->op, IR_FULL) || ir_is(l->op, IR_FULL_LIKE)) {

@@ -142,8 +142,23 @@ def interpolate(x, sizes, mode, align_corners):
     return y
 
 
+def nll_loss(x, targets, weights, ignore_index=-100):
+    """The mean, weighted; every target is a class."""
+    losses = [(-x[n, t][i] * weights[t], weights[t]) for (n, *i), t in np.ndenumerate(targets) for i in [tuple(i)] if t != ignore_index]
+    return sum(a.astype(np.float64) for a, _ in losses) / sum(w.astype(np.float64) for _, w in losses)
+
+
+def cross_entropy(x, targets, weights, ignore_index=-100, label_smoothing=0.0):
+    log = log_softmax(x, 1)
+    spread = -np.sum(log * weights, axis=1)
+    counts = targets != ignore_index
+    total = np.sum(weights[targets][counts].astype(np.float64))
+    plain = nll_loss(log, targets, weights, ignore_index)
+    return (1 - label_smoothing) * plain + label_smoothing / x.shape[1] * np.sum(spread[counts]) / total
+
+
 functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm,
-                                   batch_norm=batch_norm, interpolate=interpolate)
+                                   batch_norm=batch_norm, interpolate=interpolate, nll_loss=nll_loss, cross_entropy=cross_entropy)
 for axes in (1, 2, 3):
     for name, reference in {"conv{}d": conv, "conv_transpose{}d": conv_transpose, "max_pool{}d": max_pool, "avg_pool{}d": avg_pool,
                             "adaptive_avg_pool{}d": adaptive_avg_pool}.items():
@@ -164,6 +179,10 @@ def examples():
 
 
 def random_input(random, dtype, shape, name):
+    if name == "targets":
+        return random.integers(0, 3, shape)
+    if name == "weights":
+        return random.uniform(0.5, 2, shape).astype(DTYPES[dtype])
     if name == "indices":
         return random.integers(-shape[0], shape[0], shape)
     kind = np.dtype(DTYPES[dtype]).kind
