@@ -42,6 +42,7 @@ typedef struct ir_onnx_importer {
   ir_vec(const ir_expr *) where;
   ir_map symbols;    /* interned model name -> symbol expression */
   ir_map identifiers; /* interned identifier -> taken */
+  ir_map bound;       /* symbols that a match_cast binds -> taken: no type outside the function speaks of them */
   ir_vec(const ir_attr *) symbol_names; /* identifier, old name, ... */
 } ir_onnx_importer;
 
@@ -88,6 +89,9 @@ bool ir_onnx_present(const ir_onnx_node *n, size_t i);
 ir_value *ir_onnx_in(ir_onnx_node *n, size_t i);
 /* Input I as known elements, NULL where they are not known (no report). */
 const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i);
+/* Input I as extents or counts: its known elements, or symbols that stand for the elements of a vector of constant length
+ * and are bound when it runs, where none may be negative. NULL after a report. */
+const ir_onnx_known *ir_onnx_in_extents(ir_onnx_node *n, size_t i);
 /* Input I as constant integers; reports what is not constant. */
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count);
 /* Input I as one constant number, INT or FLOAT. */
@@ -102,6 +106,8 @@ bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal);
 /* Output I is wanted. */
 bool ir_onnx_wants(const ir_onnx_node *n, size_t i);
 
+/* The symbol for a name of the model. */
+const ir_expr *ir_onnx_symbol(ir_onnx_importer *im, const char *name);
 ir_onnx_known *ir_onnx_known_new(ir_onnx_importer *im, ir_dtype dtype, int rank, size_t count);
 
 /* The rank of a tensor; -1 after a report where it is unknown. */

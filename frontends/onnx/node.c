@@ -102,6 +102,39 @@ const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i) {
   return value ? value->known : NULL;
 }
 
+/* The elements of a vector, or of a number on no axis, as new symbols. */
+static ir_onnx_known *bind_elements(ir_onnx_node *n, const ir_onnx_value *value, ir_value *x) {
+  enum { MOST = 64 };
+  ir_context *context = n->im->context;
+  ir_dtype dtype = ir_type_dtype(x->type);
+  int rank = ir_onnx_rank(n, x);
+  int64_t count = 1;
+  bool fits = rank == 0 || (rank == 1 && ir_onnx_dim(x, 0) && ir_expr_is_int(ir_onnx_dim(x, 0), &count) && count <= MOST);
+  if (!fits || (dtype != IR_I64 && dtype != IR_I32)) {
+    if (rank >= 0) ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
+    return NULL;
+  }
+  const ir_expr *dims[MOST], *length = ir_expr_i64(context, count);
+  ir_onnx_known *known = ir_onnx_known_new(n->im, dtype, rank, (size_t)count);
+  for (size_t k = 0; k < known->count; k++) {
+    dims[k] = known->elements[k] = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu]", value->name, k));
+    ir_map_put(&n->im->arena, &n->im->bound, dims[k], n->im);
+  }
+  if (!rank) x = ir_onnx_reshape(n, x, 1, &length);
+  if (dtype != IR_I64) x = ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(context, IR_I64)}));
+  ir_value *shape = IR_ONNX_BUILD(n, IR_TENSOR_TO_SHAPE, x);
+  const ir_type *type = ir_type_shape(context, known->count, dims);
+  return shape && ir_build_with(&n->im->b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1) ? known : NULL;
+}
+
+const ir_onnx_known *ir_onnx_in_extents(ir_onnx_node *n, size_t i) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, i);
+  ir_value *x = known ? NULL : ir_onnx_in(n, i);
+  if (known || !x) return known;
+  ir_onnx_value *value = find_value(n, i);
+  return value->known = bind_elements(n, value, x);
+}
+
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count) {
   const ir_onnx_known *known = ir_onnx_in_known(n, i);
   if (!known) {

@@ -67,7 +67,7 @@ static bool find_opset(ir_onnx_importer *im, const Onnx__ModelProto *model) {
 }
 
 /* --- symbols and parameters --- */
-static const ir_expr *symbol_for(ir_onnx_importer *im, const char *name) {
+const ir_expr *ir_onnx_symbol(ir_onnx_importer *im, const char *name) {
   const ir_string *key = ir_intern(im->context, ir_slice_of(name));
   const ir_expr *known = ir_map_get(&im->symbols, key);
   if (known) return known;
@@ -112,9 +112,9 @@ static const ir_type *type_of(ir_onnx_importer *im, const Onnx__ValueInfoProto *
       }
       dims[i] = ir_expr_i64(im->context, dim->dim_value);
     } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *dim->dim_param) {
-      dims[i] = symbol_for(im, dim->dim_param);
+      dims[i] = ir_onnx_symbol(im, dim->dim_param);
     } else {
-      dims[i] = symbol_for(im, ir_arena_printf(&im->arena, "%s_%zu", info->name, i));
+      dims[i] = ir_onnx_symbol(im, ir_arena_printf(&im->arena, "%s_%zu", info->name, i));
     }
   }
   return ir_type_tensor(im->context, dtype, tensor->shape->n_dim, dims);
@@ -190,6 +190,29 @@ static bool check_output(ir_onnx_importer *im, const Onnx__ValueInfoProto *info,
   return fits;
 }
 
+struct outward {
+  const ir_onnx_importer *im;
+  bool inside; /* the expression speaks of a symbol that is bound in the function */
+};
+
+static void see_symbol(void *user, const ir_expr *node) {
+  struct outward *o = user;
+  o->inside |= node->code == IR_S_SYMBOL && ir_map_has(&o->im->bound, node);
+}
+
+/* TYPE as the function's callers see it: extents that only its body knows are `?`. */
+static const ir_type *type_outside(ir_onnx_importer *im, const ir_type *type) {
+  if (!ir_is_tensor(type) || !type->ranked) return type;
+  const ir_expr **dims = ir_new_array(&im->arena, const ir_expr *, type->count + 1u);
+  for (size_t i = 0; i < type->count; i++) {
+    struct outward o = {.im = im};
+    dims[i] = ir_type_dim(type, i);
+    if (dims[i]) ir_expr_walk(im->context, dims[i], see_symbol, &o);
+    if (o.inside) dims[i] = NULL;
+  }
+  return ir_type_tensor(im->context, ir_type_dtype(type), type->count, dims);
+}
+
 static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   ir_diags_set_where(im->diags, im->path);
   Onnx__NodeProto outputs = ONNX__NODE_PROTO__INIT;
@@ -204,7 +227,7 @@ static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_output; i++) {
     values[i] = ir_onnx_in(&n, i);
     if (!values[i] || !check_output(im, graph->output[i], values[i]->type)) return false;
-    im->func->results[i] = values[i]->type;
+    im->func->results[i] = type_outside(im, values[i]->type);
   }
   return ir_build_with(&im->b, IR_RETURN, values, graph->n_output, IR_NO_ATTRS, NULL, 0, NULL, 0) != NULL;
 }

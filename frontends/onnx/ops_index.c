@@ -15,8 +15,8 @@ static ir_value *as_dtype(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
 
 /* --- repetition and order --- */
 bool import_tile(ir_onnx_node *n) {
-  const ir_onnx_known *repeats = ir_onnx_in_known(n, 1);
-  if (!repeats) return ir_onnx_fail(n, "not implemented: repeats that are only known when it runs");
+  const ir_onnx_known *repeats = ir_onnx_in_extents(n, 1);
+  if (!repeats) return false;
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_TILE, IR_OPERANDS(ir_onnx_in(n, 0)), IR_SET({"repeats", ir_attr_dims(CONTEXT, repeats->count, repeats->elements)})));
 }
 
@@ -100,8 +100,8 @@ bool import_reverse_sequence(ir_onnx_node *n) {
 
 /* --- look-ups --- */
 bool import_one_hot(ir_onnx_node *n) {
-  const ir_onnx_known *depth = ir_onnx_in_known(n, 1);
-  if (!depth || depth->count != 1) return ir_onnx_fail(n, "not implemented: a depth that is only known when it runs");
+  const ir_onnx_known *depth = ir_onnx_in_extents(n, 1);
+  if (!depth || depth->count != 1) return depth ? ir_onnx_fail(n, "depth should be one number") : false;
   ir_value *indices = ir_onnx_in(n, 0), *values = ir_onnx_in(n, 2), *ends[2];
   if (!indices || !values) return false;
   if (ir_is_float(ir_type_dtype(indices->type))) indices = as_dtype(n, indices, IR_I64);

@@ -15,9 +15,19 @@ bool import_constant(ir_onnx_node *n) {
   return value && ir_onnx_out(n, 0, value) && ir_onnx_remember(n, attr->t);
 }
 
+/* A short vector of integers, which shapes are made of. */
+static bool known_fill(ir_onnx_node *n, const ir_onnx_known *shape, ir_dtype dtype, uint64_t bits) {
+  int64_t count;
+  bool short_vector = (dtype == IR_I64 || dtype == IR_I32) && shape->count == 1 && ir_expr_is_int(shape->elements[0], &count) && count >= 0 && count <= 64;
+  if (!short_vector) return false;
+  ir_onnx_known *known = ir_onnx_known_new(n->im, dtype, 1, (size_t)count);
+  for (size_t i = 0; i < known->count; i++) known->elements[i] = ir_expr_i64(CONTEXT, ir_int_from_bits(dtype, bits));
+  return ir_onnx_out_known(n, 0, known);
+}
+
 bool import_constant_of_shape(ir_onnx_node *n) {
-  const ir_onnx_known *shape = ir_onnx_in_known(n, 0);
-  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  const ir_onnx_known *shape = ir_onnx_in_extents(n, 0);
+  if (!shape) return false;
   const Onnx__AttributeProto *attr = ir_onnx_attr(n, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
   ir_data data = {.dtype = IR_F32};
   const ir_type *type;
@@ -28,6 +38,7 @@ bool import_constant_of_shape(ir_onnx_node *n) {
     if (data.size != width) return ir_onnx_fail(n, "value should be one element");
     memcpy(&bits, data.bytes, width);
   }
+  if (known_fill(n, shape, data.dtype, bits)) return true;
   ir_value *fill = ir_build_scalar(&n->im->b, ir_expr_const(CONTEXT, data.dtype, 1, bits), NULL, 0);
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_FULL, IR_OPERANDS(fill), IR_SET({"shape", ir_attr_dims(CONTEXT, shape->count, shape->elements)})));
 }
@@ -151,11 +162,10 @@ bool import_unsqueeze(ir_onnx_node *n) {
 }
 
 bool import_expand(ir_onnx_node *n) {
-  const ir_onnx_known *shape = ir_onnx_in_known(n, 1);
+  const ir_onnx_known *shape = ir_onnx_in_extents(n, 1);
   ir_value *x = ir_onnx_in(n, 0);
   int rank = ir_onnx_rank(n, x);
-  if (rank < 0) return false;
-  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  if (rank < 0 || !shape) return false;
   size_t own = (size_t)rank, out = own > shape->count ? own : shape->count;
   const ir_expr **dims = ir_new_array(&n->im->arena, const ir_expr *, out + 1);
   for (size_t i = 0; i < out; i++) {
