@@ -162,13 +162,18 @@ static const ir_attr *number_of(ir_context *context, ir_dtype dtype, uint64_t bi
   return ir_attr_as_number(context, nearest, IR_U64)->bits == bits ? nearest : NULL;
 }
 
-bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number) {
+/* Input I, and the elements that it was given in the model; NULL after a report. */
+static ir_onnx_value *find_constant(ir_onnx_node *n, size_t i, ir_data *data) {
   ir_onnx_value *value = find_value(n, i);
-  ir_data data;
   const ir_type *type;
+  if (value && !value->literal) ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
+  return value && value->literal && ir_onnx_tensor_data(n->im, value->literal, data, &type) ? value : NULL;
+}
+
+bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number) {
+  ir_data data;
+  ir_onnx_value *value = find_constant(n, i, &data);
   if (!value) return false;
-  if (!value->literal) return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
-  if (!ir_onnx_tensor_data(n->im, value->literal, &data, &type)) return false;
   uint64_t bits = 0;
   size_t width = ir_dtypes[data.dtype].bits / 8;
   if (!width || data.size != width) return ir_onnx_fail(n, "input '%s' should be one number", value->name);
@@ -181,12 +186,9 @@ bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t 
   *values = NULL;
   *count = 0;
   if (!ir_onnx_present(n, i)) return true;
-  ir_onnx_value *value = find_value(n, i);
   ir_data data;
-  const ir_type *type;
+  ir_onnx_value *value = find_constant(n, i, &data);
   if (!value) return false;
-  if (!value->literal) return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
-  if (!ir_onnx_tensor_data(n->im, value->literal, &data, &type)) return false;
   if (data.dtype != IR_F32) return ir_onnx_fail(n, "not implemented: input '%s' of dtype %s", value->name, ir_dtype_name(data.dtype));
   *count = data.size / sizeof(float);
   double *numbers = ir_new_array(&n->im->arena, double, *count + 1);

@@ -39,13 +39,20 @@ ir_value *ir_make_reduced(ir_builder *b, ir_opcode code, ir_value *value, size_t
   return ir_build1(b, code, IR_OPERANDS(value), IR_SET({"axis", ir_attr_ints(context, count, axes)}, {"keepdims", ir_attr_bool(context, true)}));
 }
 
-ir_value *ir_make_along(ir_builder *b, ir_value *part, size_t rank, size_t count, const int64_t *axes) {
+static const ir_expr *known_dim(const ir_op *op, const ir_type *type, size_t i) {
+  const ir_expr *dim = ir_type_dim(type, i);
+  if (!dim) ir_error(ir_op_context(op)->diags, op->range, "%s: not implemented: an operand whose extents are not known", ir_op_row(op)->name);
+  return dim;
+}
+
+ir_value *ir_make_along(ir_builder *b, const ir_op *op, ir_value *part, size_t rank, size_t count, const int64_t *axes) {
   const ir_expr *dims[IR_LOWER_AXES];
   if (!part || !count || count == rank - (size_t)axes[0]) return part; /* the last axes: as it is */
   size_t first = (size_t)axes[0];
   for (size_t i = first, k = 0; i < rank; i++) {
     bool own = k < count && axes[k] == (int64_t)i;
-    dims[i - first] = own ? ir_type_dim(part->type, k++) : ir_expr_i64(b->module->context, 1);
+    dims[i - first] = own ? known_dim(op, part->type, k++) : ir_expr_i64(b->module->context, 1);
+    if (!dims[i - first]) return NULL;
   }
   return ir_make_reshape(b, part, rank - first, dims);
 }
@@ -54,11 +61,8 @@ const ir_expr *ir_compose_elements(const ir_op *op, const ir_type *type, size_t 
   ir_context *context = ir_op_context(op);
   const ir_expr *product = ir_expr_i64(context, 1);
   for (size_t i = 0; i < count; i++) {
-    const ir_expr *dim = ir_type_dim(type, (size_t)axes[i]);
-    if (!dim) {
-      ir_error(context->diags, op->range, "%s: not implemented: an operand whose extents are not known", ir_op_row(op)->name);
-      return NULL;
-    }
+    const ir_expr *dim = known_dim(op, type, (size_t)axes[i]);
+    if (!dim) return NULL;
     product = ir_dim_mul(context, ir_func_facts(ir_op_func(op)), product, dim);
   }
   return product;

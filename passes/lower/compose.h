@@ -18,8 +18,9 @@ ir_value *ir_make_count(ir_builder *b, ir_dtype dtype, const ir_expr *count);
 ir_value *ir_make_reshape(ir_builder *b, ir_value *value, size_t rank, const ir_expr *const *dims);
 /* SUM, MEAN, MAX over axes, which stay as extents 1. */
 ir_value *ir_make_reduced(ir_builder *b, ir_opcode code, ir_value *value, size_t count, const int64_t *axes);
-/* PART, whose axes are the COUNT ascending AXES of a tensor of rank RANK, with ones between, so that it broadcasts. */
-ir_value *ir_make_along(ir_builder *b, ir_value *part, size_t rank, size_t count, const int64_t *axes);
+/* PART, whose axes are the COUNT ascending AXES of a tensor of rank RANK, with ones between, so that it broadcasts. NULL,
+ * after a report at OP, where an extent is not known. */
+ir_value *ir_make_along(ir_builder *b, const ir_op *op, ir_value *part, size_t rank, size_t count, const int64_t *axes);
 /* VALUE with extent EXTENT on AXIS: what inference takes for granted is checked where it is not proven. */
 ir_value *ir_make_extent(ir_builder *b, ir_value *value, size_t axis, const ir_expr *extent);
 /* The product of extents; NULL, after a report at OP, where one is not known. */

@@ -26,7 +26,7 @@ static ir_value *smoothed(const struct loss *l, const ir_expr *classes, double s
   ir_builder *b = l->b;
   ir_value *all = l->parts[0], *weights = l->parts[2];
   size_t rank = all->type->count;
-  if (weights) all = IR_MAKE(b, IR_MULTIPLY, all, ir_make_along(b, weights, rank, 1, &l->axis));
+  if (weights) all = IR_MAKE(b, IR_MULTIPLY, all, ir_make_along(b, l->op, weights, rank, 1, &l->axis));
   all = ir_build1(b, IR_SUM, IR_OPERANDS(all), IR_SET({"axis", ir_attr_ints(b->module->context, 1, &l->axis)}));
   ir_value *part = IR_MAKE(b, IR_DIVIDE, ir_make_number(b, l->dtype, -smoothing), ir_make_count(b, l->dtype, classes));
   ir_value *ignored = ir_build_scalar(b, ir_expr_i64(b->module->context, ir_get_int(l->op, "ignore_index")), NULL, 0);

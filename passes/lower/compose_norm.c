@@ -46,7 +46,7 @@ static ir_value *parameter(ir_builder *b, const ir_op *op, size_t operand, const
   ir_value *part = ir_op_operand(op, operand);
   if (!x || ir_compose_rank(op, operand) < 0) return NULL;
   for (size_t i = 0; i < axes->count; i++) part = ir_make_extent(b, part, i, ir_type_dim(x->type, (size_t)axes->at[i]));
-  return ir_make_along(b, ir_make_cast(b, part, ir_type_dtype(x->type)), x->type->count, axes->count, axes->at);
+  return ir_make_along(b, op, ir_make_cast(b, part, ir_type_dtype(x->type)), x->type->count, axes->count, axes->at);
 }
 
 /* y * gamma + beta, as the attributes ask. */
@@ -161,7 +161,7 @@ static bool batch_statistics(ir_builder *b, ir_op *op, ir_value *x, size_t axis,
   const ir_attr *over = ir_attr_ints(context, others.count, others.at);
   ir_dtype wide = ir_type_dtype(type);
   ir_value *average = ir_build1(b, IR_MEAN, IR_OPERANDS(x), IR_SET({"axis", over}));
-  ir_value *difference = IR_MAKE(b, IR_SUBTRACT, x, ir_make_along(b, average, type->count, 1, (const int64_t[]){(int64_t)axis}));
+  ir_value *difference = IR_MAKE(b, IR_SUBTRACT, x, ir_make_along(b, op, average, type->count, 1, (const int64_t[]){(int64_t)axis}));
   ir_value *square = IR_MAKE(b, IR_MULTIPLY, difference, difference);
   ir_value *sum = ir_build1(b, IR_SUM, IR_OPERANDS(square), IR_SET({"axis", over}));
   mean[0] = average;
@@ -176,7 +176,8 @@ bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   int rank = ir_compose_rank(op, 0);
   if (rank < 0) return false;
   size_t axis = ir_lower_normal_axis(op, "axis", (size_t)rank);
-  const ir_expr *channels = ir_type_dim(ir_op_result(op, 1)->type, 0);
+  const ir_expr *channels = ir_compose_elements(op, ir_op_result(op, 1)->type, 1, (const int64_t[]){0});
+  if (!channels) return false;
   ir_dtype dtype = ir_type_dtype(ir_op_result(op, 0)->type), wide = ir_lower_wide(dtype);
   ir_value *x = ir_make_cast(b, ir_make_extent(b, ir_op_operand(op, 0), axis, channels), wide), *parts[4], *moving[2], *statistics[2];
   for (size_t i = 0; i < 4; i++) {
@@ -187,11 +188,11 @@ bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   for (size_t i = 0; i < 2; i++) moving[i] = statistics[i] = parts[i + 2];
   if (!x || (training && !batch_statistics(b, op, x, axis, statistics, moving))) return false;
   const int64_t at[] = {(int64_t)axis};
-  ir_value *y = IR_MAKE(b, IR_SUBTRACT, x, ir_make_along(b, statistics[0], (size_t)rank, 1, at));
-  ir_value *deviation = IR_MAKE(b, IR_SQRT, add_epsilon(b, ir_make_along(b, statistics[1], (size_t)rank, 1, at), op));
+  ir_value *y = IR_MAKE(b, IR_SUBTRACT, x, ir_make_along(b, op, statistics[0], (size_t)rank, 1, at));
+  ir_value *deviation = IR_MAKE(b, IR_SQRT, add_epsilon(b, ir_make_along(b, op, statistics[1], (size_t)rank, 1, at), op));
   y = IR_MAKE(b, IR_DIVIDE, y, deviation);
-  if (ir_get_bool(op, "scale")) y = IR_MAKE(b, IR_MULTIPLY, y, ir_make_along(b, parts[0], (size_t)rank, 1, at));
-  if (ir_get_bool(op, "center")) y = IR_MAKE(b, IR_ADD, y, ir_make_along(b, parts[1], (size_t)rank, 1, at));
+  if (ir_get_bool(op, "scale")) y = IR_MAKE(b, IR_MULTIPLY, y, ir_make_along(b, op, parts[0], (size_t)rank, 1, at));
+  if (ir_get_bool(op, "center")) y = IR_MAKE(b, IR_ADD, y, ir_make_along(b, op, parts[1], (size_t)rank, 1, at));
   ir_value *mean = training ? ir_make_cast(b, moving[0], dtype) : ir_op_operand(op, 3);
   ir_value *variance = training ? ir_make_cast(b, moving[1], dtype) : ir_op_operand(op, 4);
   return IR_COMPOSED(op, ir_make_cast(b, y, dtype), mean, variance);

@@ -43,6 +43,14 @@ static void result_index(ir_nest_at *n, const struct axes *a, size_t rank, bool 
   }
 }
 
+/* The place of the reduced axes in the flattened part that is reduced. */
+static const ir_expr *reduced_place(ir_nest_at *n, const struct axes *a) {
+  const ir_expr *at = ir_lower_i64(n, 0);
+  for (size_t i = 0; i < a->gone_count; i++) at = IR_ADD_(n, IR_MUL_(n, at, a->gone[i]), ir_lower_axis(n, n->spatial + i));
+  return at;
+}
+
+/* A reducer of the operator's name, over elements, or over places and elements (argmax, argmin). */
 bool legalize_reduce(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   if (!ir_is_tensor(x)) return ir_lower_missing(l, "a scalar operand");
@@ -50,29 +58,11 @@ bool legalize_reduce(ir_lowering *l) {
   find_axes(l, x, &a);
   const ir_expr *index[IR_LOWER_AXES];
   ir_nest_at n = ir_lower_open(l, l->out[0], a.kept_count, a.kept, a.gone_count, a.gone);
-  const ir_expr *value = reduced_load(&n, &a, x->count);
+  bool places = ir_is(l->op, IR_ARGMAX) || ir_is(l->op, IR_ARGMIN);
+  const ir_expr *value = reduced_load(&n, &a, x->count), *place = places ? reduced_place(&n, &a) : NULL;
   result_index(&n, &a, x->count, ir_get_bool(l->op, "keepdims"), index);
-  ir_lower_store(&n, index, a.gone_count ? ir_op_row(l->op)->name : NULL, NULL, value, NULL);
-  return true;
-}
-
-/* The index of the first NaN, else of the first of the equal ones; in the flattened operand where there is no axis. */
-bool legalize_argreduce(ir_lowering *l) {
-  const ir_type *x = ir_lower_type(l, 0);
-  if (!ir_is_tensor(x)) return ir_lower_missing(l, "a scalar operand");
-  struct axes a;
-  find_axes(l, x, &a);
-  const ir_expr *index[IR_LOWER_AXES];
-  ir_nest_at n = ir_lower_open(l, l->out[0], a.kept_count, a.kept, a.gone_count, a.gone);
-  const ir_expr *at = ir_lower_i64(&n, 0);
-  for (size_t i = 0; i < a.gone_count; i++) at = IR_ADD_(&n, IR_MUL_(&n, at, a.gone[i]), ir_lower_axis(&n, n.spatial + i));
-  const ir_expr *value = reduced_load(&n, &a, x->count);
-  result_index(&n, &a, x->count, ir_get_bool(l->op, "keepdims"), index);
-  if (a.gone_count) {
-    ir_lower_store(&n, index, ir_op_row(l->op)->name, NULL, at, value);
-  } else {
-    ir_lower_store(&n, index, NULL, NULL, at, NULL); /* one element, of rank 0 */
-  }
+  const char *reducer = a.gone_count ? ir_op_row(l->op)->name : NULL;
+  ir_lower_store(&n, index, reducer, NULL, place ? place : value, place && reducer ? value : NULL);
   return true;
 }
 
