@@ -50,3 +50,20 @@ const ir_expr *ir_frame_import(ir_frame *frame, const ir_op *from, const ir_expr
   struct import im = {.frame = frame, .from = from, .values = values, .map = map, .user = user};
   return expr->has_args ? ir_expr_replace(frame->context, expr, import, &im) : expr;
 }
+
+struct take {
+  const ir_frame *frame;
+  ir_frame *own;
+  uint32_t *map;
+};
+
+static void take_operand(void *user, const ir_expr *node) {
+  struct take *t = user;
+  if (node->code == IR_S_ARG || node->code == IR_S_LOAD) t->map[node->arg] = ir_frame_operand(t->own, t->frame->operands[node->arg]);
+}
+
+const ir_expr *ir_frame_take(ir_frame *own, const ir_frame *frame, const ir_expr *expr) {
+  struct take t = {frame, own, ir_new_array(own->arena, uint32_t, frame->count)};
+  ir_expr_walk(own->context, expr, take_operand, &t);
+  return ir_expr_renumber(own->context, expr, t.map);
+}

@@ -27,4 +27,7 @@ typedef const ir_expr *ir_frame_map(void *user, ir_frame *frame, ir_value *value
 const ir_expr *ir_frame_import(ir_frame *frame, const ir_op *from, const ir_expr *expr, const ir_map *values,
                                ir_frame_map *map, void *user);
 
+/* EXPR, numbered in FRAME, in terms of OWN, which gets only the operands that EXPR uses. */
+const ir_expr *ir_frame_take(ir_frame *own, const ir_frame *frame, const ir_expr *expr);
+
 #endif

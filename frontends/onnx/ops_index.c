@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* frontends/onnx/ops_index.c - what repeats, looks up, scatters and scans elements, and losses. */
+/* frontends/onnx/ops_index.c - what repeats, looks up, scatters, orders and scans elements, and losses. */
 #include "frontends/onnx/importer.h"
 
 #define CONTEXT (n->im->context)
@@ -138,6 +138,24 @@ bool import_scatter_elements(ir_onnx_node *n) {
 bool import_scatter_nd(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0), *indices = ir_onnx_in(n, 1), *updates = ir_onnx_in(n, 2);
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_SCATTER_ND, IR_OPERANDS(x, indices, updates), IR_SET({"reduction", reduction(n)})));
+}
+
+/* --- order --- */
+static bool greatest(ir_onnx_node *n, const ir_attr *k) {
+  ir_onnx_ignore(n, "sorted"); /* without it any order will do */
+  ir_value *x = ir_onnx_in(n, 0);
+  ir_op *op = !x ? NULL : ir_build(&n->im->b, IR_TOPK, &x, 1,
+                                   IR_SET({"k", k}, {"axis", integer(n, ir_onnx_int(n, "axis", -1))}, {"largest", ir_attr_bool(CONTEXT, ir_onnx_int(n, "largest", 1) != 0)},
+                                          {"dtype", ir_attr_dtype(CONTEXT, IR_I64)}));
+  return op && ir_onnx_out(n, 0, ir_op_result(op, 0)) && ir_onnx_out(n, 1, ir_op_result(op, 1));
+}
+
+bool import_topk_attrs(ir_onnx_node *n) { return greatest(n, integer(n, ir_onnx_int(n, "k", 1))); }
+
+bool import_topk(ir_onnx_node *n) {
+  const ir_onnx_known *k = ir_onnx_in_extents(n, 1);
+  if (!k || k->count != 1) return k ? ir_onnx_fail(n, "k should be one number") : false;
+  return greatest(n, extent(n, k->elements[0]));
 }
 
 /* --- scans and numbers --- */

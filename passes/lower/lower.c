@@ -149,29 +149,11 @@ const ir_expr *ir_lower_load(ir_nest_at *n, ir_value *buffer, const ir_expr *con
   return ir_frame_load(&n->frame, buffer, buffer->type->count, index);
 }
 
-struct taking {
-  const ir_nest_at *n;
-  ir_frame *own;
-  uint32_t *map;
-};
-
-static void take_operand(void *user, const ir_expr *node) {
-  struct taking *t = user;
-  if (node->code == IR_S_ARG || node->code == IR_S_LOAD) t->map[node->arg] = ir_frame_operand(t->own, t->n->frame.operands[node->arg]);
-}
-
-/* EXPR, numbered in the frame of the store, in a frame that holds only what it uses. */
-static const ir_expr *in_own_frame(const ir_nest_at *n, ir_frame *own, const ir_expr *expr) {
-  struct taking t = {n, own, ir_new_array(n->l->arena, uint32_t, n->frame.count)};
-  ir_expr_walk(n->l->context, expr, take_operand, &t);
-  return ir_expr_renumber(n->l->context, expr, t.map);
-}
-
 const ir_expr *ir_lower_let(ir_nest_at *n, const char *name, const ir_expr *expr) {
   ir_context *context = n->l->context;
   if (!expr->has_args || expr->code == IR_S_ARG) return expr;
   ir_frame own = {.context = context, .arena = n->l->arena};
-  expr = in_own_frame(n, &own, expr);
+  expr = ir_frame_take(&own, &n->frame, expr);
   const ir_type *type = ir_type_scalar(context, (ir_dtype)expr->dtype, expr->lanes);
   ir_builder b = ir_at_end(n->region);
   b.range = n->l->op->range;
@@ -190,7 +172,7 @@ void ir_lower_where(ir_nest_at *n, size_t count, const ir_expr *const *condition
   }
   if (!kept) return;
   ir_frame own = {.context = n->l->context, .arena = n->l->arena};
-  for (size_t i = 0; i < kept; i++) items[i] = ir_attr_expr(n->l->context, in_own_frame(n, &own, items[i]->expr));
+  for (size_t i = 0; i < kept; i++) items[i] = ir_attr_expr(n->l->context, ir_frame_take(&own, &n->frame, items[i]->expr));
   ir_builder b = ir_at_end(n->region);
   ir_build_with(&b, IR_GUARD, own.operands, own.count, IR_SET({"conditions", ir_attr_list(n->l->context, kept, items)}), NULL, 0, NULL, 0);
 }

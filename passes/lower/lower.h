@@ -113,6 +113,7 @@ LOWERING(legalize_eye)
 LOWERING(legalize_nll_loss)
 LOWERING(legalize_fill)
 LOWERING(legalize_prelu)
+LOWERING(legalize_argsort)
 #undef LOWERING
 #define DECOMPOSITION(name) bool name(ir_builder *b, ir_op *op);
 DECOMPOSITION(decompose_batch_norm)
@@ -124,7 +125,9 @@ DECOMPOSITION(decompose_group_norm)
 DECOMPOSITION(decompose_instance_norm)
 DECOMPOSITION(decompose_layer_norm)
 DECOMPOSITION(decompose_rms_norm)
+DECOMPOSITION(decompose_sort)
 DECOMPOSITION(decompose_stack)
+DECOMPOSITION(decompose_topk)
 DECOMPOSITION(decompose_variance)
 #undef DECOMPOSITION
 
