@@ -102,8 +102,8 @@ static inline ir_func *ir_item_func(ir_item *item) { return item && ir_is_func(i
 static inline ir_context *ir_func_context(const ir_func *func) { return func->item.module->context; }
 /* A copy of FUNC under another name, not yet in the module. */
 ir_func *ir_func_clone(ir_func *func, const ir_string *name);
-/* Renames values whose name is visible already where they are defined (name_1, ...): after operations have moved
- * between regions or functions. */
+/* Renames values whose name is visible already where they are defined, and axes called like a dtype (name_1, ...): after
+ * operations have been made, or moved between regions or functions. */
 void ir_func_make_names_unique(ir_func *func);
 /* The type fn(...) -> ... of FUNC. */
 const ir_type *ir_func_type(const ir_func *func);

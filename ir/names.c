@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/names.c - make names distinct again after operations moved between regions. Needs ir/module. */
+/* ir/names.c - make names distinct, and readable, after operations were made or moved. Needs ir/module. */
 #include "base/vec.h"
 #include "ir/module.h"
 
@@ -14,12 +14,17 @@ static bool is_bare(const ir_region *region) {
   return region->parent && (ir_is(region->parent, IR_COMPUTE) || ir_is(region->parent, IR_FOR));
 }
 
+/* A bare word must not read as a dtype: i4, i8. */
+static bool is_free(const struct naming *n, const ir_map *taken, const ir_string *name) {
+  return !ir_map_get(taken, name) && !(taken == &n->bare && ir_dtype_find(ir_slice_of(name->text)) != IR_DTYPE_UNKNOWN);
+}
+
 static const ir_string *fresh(struct naming *n, const ir_map *taken, const ir_string *name) {
-  if (!ir_map_get(taken, name)) return name;
+  if (is_free(n, taken, name)) return name;
   for (unsigned i = 1;; i++) {
     const char *text = ir_arena_printf(&n->arena, "%s_%u", name->text, i);
     const ir_string *candidate = ir_intern(n->context, ir_slice_of(text));
-    if (!ir_map_get(taken, candidate)) return candidate;
+    if (is_free(n, taken, candidate)) return candidate;
   }
 }
 

@@ -57,7 +57,7 @@ static void take_symbols(struct numbering *n, ir_context *context, const ir_type
   }
 }
 
-/* Axes without a name get i0, i1, ... where no symbol and no other axis of the function has that name. */
+/* Axes without a name get i0, i1, ... where no symbol, no other axis of the function and no dtype (i4, i8) has that name. */
 static void name_axes(struct numbering *n, const ir_func *func) {
   ir_context *context = ir_func_context(func);
   for (size_t i = 0; i < func->param_count; i++) {
@@ -69,7 +69,7 @@ static void name_axes(struct numbering *n, const ir_func *func) {
   size_t at = 0;
   for (unsigned k = 0; at < n->axes.count; k++) {
     const ir_string *name = ir_intern(context, ir_slice_of(ir_arena_printf(&n->printer->arena, "i%u", k)));
-    if (ir_map_has(&n->taken, name)) continue;
+    if (ir_map_has(&n->taken, name) || ir_dtype_find(ir_slice_of(name->text)) != IR_DTYPE_UNKNOWN) continue;
     ir_map_put(&n->printer->arena, &n->printer->axes, n->axes.at[at++], (void *)(uintptr_t)name);
   }
 }

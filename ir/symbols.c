@@ -3,6 +3,7 @@
 #include "ir/symbols.h"
 
 #include "base/vec.h"
+#include "ir/simplify.h"
 
 static void see(void *user, const ir_expr *node) {
   ir_symbols_used *used = user;
@@ -37,4 +38,14 @@ const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count) {
     if (!ir_map_has(&used->bound, used->at[i])) unbound[(*count)++] = used->at[i];
   }
   return unbound;
+}
+
+void ir_symbols_copy_where(const ir_symbols_used *used, const ir_func *from, ir_func *to) {
+  for (size_t i = 0; i < from->where_count; i++) {
+    ir_symbols_used own = {.context = used->context, .arena = used->arena};
+    ir_symbols_in_expr(&own, from->where[i]);
+    bool known = true;
+    for (size_t s = 0; s < own.count; s++) known &= ir_map_has(&used->seen, own.at[s]);
+    if (known) ir_func_add_where(to, from->where[i]);
+  }
 }

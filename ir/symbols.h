@@ -2,7 +2,7 @@
 #ifndef RILL_IR_SYMBOLS_H
 #define RILL_IR_SYMBOLS_H
 
-#include "op.h"
+#include "module.h"
 
 /* The symbols that something speaks of, in the order of their first appearance, and which of them the types of parameters
  * tell by standing alone: what is left has to be passed explicitly. */
@@ -20,5 +20,7 @@ void ir_symbols_in_type(ir_symbols_used *used, const ir_type *type, bool binds);
 void ir_symbols_in_attr(ir_symbols_used *used, const ir_attr *attr); /* takes NULL */
 /* The symbols that no type binds, on the arena; *count of them. */
 const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count);
+/* Adds to TO, which has the symbols USED, the bounds of FROM that speak of no others: what was inferred in FROM holds in TO. */
+void ir_symbols_copy_where(const ir_symbols_used *used, const ir_func *from, ir_func *to);
 
 #endif

@@ -232,6 +232,7 @@ static void build_group(ir_pass_run *run, ir_op **ops, size_t count) {
     list[param_count - 1] = ir_build_scalar(&b, symbol, NULL, 0);
   }
   ir_func_set_params(func, param_count, params, true);
+  ir_symbols_copy_where(&used, ir_op_func(sink), func);
   func->result_count = sink->result_count;
   func->results = ir_new_array(&run->module->arena, const ir_type *, sink->result_count);
   for (size_t i = 0; i < sink->result_count; i++) func->results[i] = ir_op_result(sink, i)->type;

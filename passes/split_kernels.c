@@ -163,17 +163,6 @@ static void add_param(ir_pass_run *run, recipe *r, kernel *k, const struct using
   *ir_push(run->scratch, &k->values) = value;
 }
 
-/* Bounds of the whole that speak of nothing else than the kernel's symbols hold for it too: for the first kernel, all. */
-static void copy_where(ir_pass_run *run, const ir_func *whole, ir_func *func, const ir_symbols_used *used) {
-  for (size_t i = 0; i < whole->where_count; i++) {
-    ir_symbols_used own = {.context = run->context, .arena = run->scratch};
-    ir_symbols_in_expr(&own, whole->where[i]);
-    bool known = true;
-    for (size_t s = 0; s < own.count; s++) known &= ir_map_has(&used->seen, own.at[s]);
-    if (known) ir_func_add_where(func, whole->where[i]);
-  }
-}
-
 static void clone_body(ir_pass_run *run, const recipe *r, kernel *k, const struct using *u) {
   ir_map values = {0};
   for (size_t i = 0; i < k->values.count; i++) ir_map_put(run->scratch, &values, k->values.at[i], k->func->params[i].value);
@@ -216,7 +205,7 @@ static ir_item *make_kernel(ir_pass_run *run, recipe *r, kernel *k, ir_item *aft
   k->func->item.range = r->func->item.range;
   k->func->has_signature = true;
   ir_func_set_params(k->func, params.count, params.at, true);
-  copy_where(run, r->func, k->func, &used);
+  ir_symbols_copy_where(&used, r->func, k->func); /* for the first kernel, all */
   clone_body(run, r, k, &u);
   ir_func_make_names_unique(k->func);
   ir_module_add(run->module, &k->func->item, after);
