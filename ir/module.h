@@ -70,6 +70,7 @@ struct ir_module {
   ir_arena arena;
   ir_item *first, *last;
   const ir_attr *attrs; /* `module with {...}`; may be NULL */
+  ir_range attrs_range;
   const char *folder;   /* where `file(...)` resources are looked up; NULL: nowhere */
   ir_map items;         /* interned name -> ir_item */
   ir_map op_dicts, op_locs;

@@ -185,7 +185,7 @@ static void check_module_attrs(ir_verifier *v) {
     bool known = attr->kind == known_attrs[i].kind && (!strcmp(attr->string->text, words[0]) || !strcmp(attr->string->text, words[1]));
     if (known) continue;
     const char *quote = known_attrs[i].kind == IR_ATTR_STRING ? "\"" : "";
-    ir_verify_fail(v, (ir_range){0}, "module attribute '%s' is %s, expected %s%s%s or %s%s%s", known_attrs[i].name,
+    ir_verify_fail(v, v->module->attrs_range, "module attribute '%s' is %s, expected %s%s%s or %s%s%s", known_attrs[i].name,
                    ir_attr_text(&v->arena, attr), quote, words[0], quote, quote, words[1], quote);
   }
 }

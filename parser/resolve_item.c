@@ -18,7 +18,9 @@ void ir_resolve_version(ir_parser *p, ir_range number) {
 
 void ir_resolve_module(ir_parser *p, ir_node *with) {
   p->item_mark = ir_arena_get_mark(&p->scratch);
-  if (!p->declaring) p->module->attrs = ir_resolve_with(p, with);
+  if (p->declaring) return;
+  p->module->attrs = ir_resolve_with(p, with);
+  if (with) p->module->attrs_range = with->range;
 }
 
 ir_flags ir_flag(ir_parser *p, ir_flags flags, uint32_t flag, ir_range range) {

@@ -78,11 +78,17 @@ ir_value *ir_make_extent(ir_builder *b, ir_value *value, size_t axis, const ir_e
   return ir_op_result(ir_build_with(b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
 }
 
-bool ir_composed(ir_op *op, size_t count, ir_value *const *results) {
+bool ir_composed(ir_builder *b, ir_op *op, size_t count, ir_value *const *results) {
   for (size_t i = 0; i < count; i++) {
     if (!results[i]) return false;
   }
-  for (size_t i = 0; i < count; i++) ir_value_replace(ir_op_result(op, i), results[i]);
+  for (size_t i = 0; i < count; i++) {
+    ir_value *old = ir_op_result(op, i), *value = results[i];
+    bool same_axes = ir_is_tensor(old->type) && ir_is_tensor(value->type) && old->type->ranked && value->type->ranked &&
+                     old->type->count == value->type->count && value->type->count <= IR_LOWER_AXES;
+    for (size_t axis = 0; same_axes && axis < value->type->count; axis++) value = ir_make_extent(b, value, axis, ir_type_dim(old->type, axis));
+    ir_value_replace(old, value);
+  }
   ir_op_erase(op);
   return true;
 }

@@ -47,10 +47,10 @@ bool decompose_cross_entropy(ir_builder *b, ir_op *op) {
   if (!l.parts[0] || !classes) return false;
   const char *reduction = ir_get_word(op, "reduction");
   double smoothing = ir_get_float(op, "label_smoothing");
-  if (smoothing == 0) return IR_COMPOSED(op, ir_make_cast(b, nll(&l, l.parts[0], reduction), dtype));
+  if (smoothing == 0) return IR_COMPOSED(b, op, ir_make_cast(b, nll(&l, l.parts[0], reduction), dtype));
   ir_value *y = smoothed(&l, classes, smoothing);
   bool mean = !strcmp(reduction, "mean");
   if (mean || !strcmp(reduction, "sum")) y = IR_MAKE(b, IR_SUM, y);
   if (mean) y = IR_MAKE(b, IR_DIVIDE, y, total_weight(&l));
-  return IR_COMPOSED(op, ir_make_cast(b, y, dtype));
+  return IR_COMPOSED(b, op, ir_make_cast(b, y, dtype));
 }

@@ -5,7 +5,7 @@
 /* On one axis, indices out of range clamp to the first and the last element, and messages speak of the index given. */
 bool decompose_flat_take(ir_builder *b, ir_op *op) {
   ir_value *flat = ir_build1(b, IR_FLATTEN, IR_OPERANDS(ir_op_operand(op, 0)), IR_NO_ATTRS);
-  return IR_COMPOSED(op, ir_build1(b, IR_TAKE, IR_OPERANDS(flat, ir_op_operand(op, 1)), IR_SET({"axis", ir_attr_int(b->module->context, 0)})));
+  return IR_COMPOSED(b, op, ir_build1(b, IR_TAKE, IR_OPERANDS(flat, ir_op_operand(op, 1)), IR_SET({"axis", ir_attr_int(b->module->context, 0)})));
 }
 
 /* The operator OP over the flattened operand, along its only axis. */
@@ -15,12 +15,12 @@ static ir_value *over_flat(ir_builder *b, const ir_op *op, const ir_named_attr *
 }
 
 bool decompose_flat_repeat(ir_builder *b, ir_op *op) {
-  return IR_COMPOSED(op, over_flat(b, op, IR_SET({"axis", ir_attr_int(b->module->context, 0)}, {"repeats", ir_get(op, "repeats")})));
+  return IR_COMPOSED(b, op, over_flat(b, op, IR_SET({"axis", ir_attr_int(b->module->context, 0)}, {"repeats", ir_get(op, "repeats")})));
 }
 
 bool decompose_flat_scan(ir_builder *b, ir_op *op) {
   const ir_attr *axis = ir_attr_int(b->module->context, 0);
-  return IR_COMPOSED(op, over_flat(b, op, IR_SET({"axis", axis}, {"dtype", ir_get(op, "dtype")}, {"exclusive", ir_get(op, "exclusive")})));
+  return IR_COMPOSED(b, op, over_flat(b, op, IR_SET({"axis", axis}, {"dtype", ir_get(op, "dtype")}, {"exclusive", ir_get(op, "exclusive")})));
 }
 
 bool decompose_stack(ir_builder *b, ir_op *op) {
@@ -35,5 +35,5 @@ bool decompose_stack(ir_builder *b, ir_op *op) {
   }
   ir_value *y = ir_build1(b, IR_CONCAT, parts, op->operand_count, IR_SET({"axis", ir_attr_int(context, axis[0])}));
   ir_arena_free(&scratch);
-  return IR_COMPOSED(op, y);
+  return IR_COMPOSED(b, op, y);
 }

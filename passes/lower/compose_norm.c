@@ -62,7 +62,7 @@ static ir_value *wide_operand(ir_builder *b, const ir_op *op) {
 }
 
 static bool finish(ir_builder *b, ir_op *op, ir_value *y) {
-  return IR_COMPOSED(op, ir_make_cast(b, y, ir_type_dtype(ir_op_result(op, 0)->type)));
+  return IR_COMPOSED(b, op, ir_make_cast(b, y, ir_type_dtype(ir_op_result(op, 0)->type)));
 }
 
 bool decompose_layer_norm(ir_builder *b, ir_op *op) {
@@ -195,5 +195,5 @@ bool decompose_batch_norm(ir_builder *b, ir_op *op) {
   if (ir_get_bool(op, "center")) y = IR_MAKE(b, IR_ADD, y, ir_make_along(b, op, parts[1], (size_t)rank, 1, at));
   ir_value *mean = training ? ir_make_cast(b, moving[0], dtype) : ir_op_operand(op, 3);
   ir_value *variance = training ? ir_make_cast(b, moving[1], dtype) : ir_op_operand(op, 4);
-  return IR_COMPOSED(op, ir_make_cast(b, y, dtype), mean, variance);
+  return IR_COMPOSED(b, op, ir_make_cast(b, y, dtype), mean, variance);
 }

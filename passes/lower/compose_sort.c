@@ -11,7 +11,7 @@ static ir_value *order(ir_builder *b, const ir_op *op, const ir_attr *axis, bool
 
 bool decompose_sort(ir_builder *b, ir_op *op) {
   ir_value *indices = order(b, op, ir_get(op, "axis"), ir_get_bool(op, "descending"));
-  return IR_COMPOSED(op, ir_build1(b, IR_GATHER_ELEMENTS, IR_OPERANDS(ir_op_operand(op, 0), indices), IR_SET({"axis", ir_get(op, "axis")})));
+  return IR_COMPOSED(b, op, ir_build1(b, IR_GATHER_ELEMENTS, IR_OPERANDS(ir_op_operand(op, 0), indices), IR_SET({"axis", ir_get(op, "axis")})));
 }
 
 bool decompose_topk(ir_builder *b, ir_op *op) {
@@ -27,7 +27,7 @@ bool decompose_topk(ir_builder *b, ir_op *op) {
                                        {"axes", ir_attr_ints(context, 1, (const int64_t[]){(int64_t)at})}));
   indices = ir_make_extent(b, indices, at, k); /* there are k */
   ir_value *values = ir_build1(b, IR_GATHER_ELEMENTS, IR_OPERANDS(ir_op_operand(op, 0), indices), IR_SET({"axis", axis}));
-  if (!strcmp(what, "values")) return IR_COMPOSED(op, values);
+  if (!strcmp(what, "values")) return IR_COMPOSED(b, op, values);
   indices = ir_make_cast(b, indices, ir_get_dtype(op, "dtype"));
-  return !strcmp(what, "indices") ? IR_COMPOSED(op, indices) : IR_COMPOSED(op, values, indices);
+  return !strcmp(what, "indices") ? IR_COMPOSED(b, op, indices) : IR_COMPOSED(b, op, values, indices);
 }
