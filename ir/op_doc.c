@@ -134,13 +134,36 @@ static void put_row(ir_text *text, ir_opcode code) {
   ir_text_printf(text, "Checked by `%s`.\n\n", examples[code].check);
 }
 
+static const char *const typings[] = {
+    [IR_TYPING_SAME] = "numeric",  [IR_TYPING_SAME_FLOAT] = "floats",        [IR_TYPING_SAME_INT] = "integers", [IR_TYPING_BITS] = "integers or bool",
+    [IR_TYPING_LOGIC] = "bool",    [IR_TYPING_COMPARE] = "any; gives bool", [IR_TYPING_TEST] = "floats; gives bool",
+    [IR_TYPING_SELECT] = "bool, then two of any dtype", [IR_TYPING_SHIFT] = "integers",
+};
+
+static void put_scalars(ir_text *text) {
+  ir_text_put(text,
+              "# Scalar functions\n\nWhat stands in scalar expressions (text.md, section 6) beside literals, loads and conversions. Operands have one\n"
+              "dtype, which is that of the result, where nothing else is said; vectors of equal width are taken lane by lane.\n\n"
+              "| written | operands | what |\n|---|---|---|\n");
+  for (int code = 0; code < IR_S_COUNT; code++) {
+    const ir_scalar_def *row = &ir_scalars[code];
+    const char *names = row->typing == IR_TYPING_SELECT ? "cab" : "abc";
+    if (row->typing == IR_TYPING_LEAF || row->typing == IR_TYPING_CONVERT) continue;
+    ir_text_printf(text, "| `%s", *row->infix ? row->arity == 2 ? "a " : "" : row->name);
+    for (const char *c = row->infix; *c; c++) ir_text_printf(text, "%s%c", *c == '|' ? "\\" : "", *c);
+    if (*row->infix) ir_text_put(text, row->arity == 2 ? " b" : "a");
+    for (int i = 0; !*row->infix && i < row->arity; i++) ir_text_printf(text, "%s%c", i ? ", " : "(", names[i]);
+    ir_text_printf(text, "%s` | %s | %s%s |\n", *row->infix ? "" : ")", typings[row->typing], row->doc, row->expanded ? " (expanded)" : "");
+  }
+}
+
 static const char introduction[] =
     "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
     "# Operators\n\n"
     "Made from ir/ops/*.def by `ir-opt --list-ops=md`. Names and attributes are those of Relax, without `relax.`.\n"
     "Operands of element-wise operators broadcast by NumPy's rules and have one dtype. A scalar, such as a literal or a\n"
     "loop counter, is taken where a tensor of rank 0 is; a bare literal gets the dtype of the other operands. The classes\n"
-    "of numerics and the scalar functions in `Element` lines are described in semantics.md; `T(x)` converts to the\n"
+    "of numerics are described in semantics.md, the scalar functions in `Element` lines at the end; `T(x)` converts to the\n"
     "dtype of the result. A check is a Python expression over the parameters, with np, scipy and torch.\n\n";
 
 void ir_ops_document(ir_text *text, bool markdown) {
@@ -155,4 +178,5 @@ void ir_ops_document(ir_text *text, bool markdown) {
     if (!has_own_form(row)) put_signature(text, row);
     ir_text_put(text, "\n");
   }
+  if (markdown) put_scalars(text);
 }

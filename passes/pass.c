@@ -57,6 +57,12 @@ static const struct {
     {IR_PROPERTY_LEGAL, "legalize"}, {IR_PROPERTY_NO_DATAFLOW, "to-non-dataflow"}, {IR_PROPERTY_LOOPS, "schedule"},
     {IR_PROPERTY_BUFFERS, "call-tir-rewrite"}};
 
+void ir_pass_document_needs(ir_text *text, const ir_pass *pass) {
+  for (size_t i = 0; i < ir_count_of(makers); i++) {
+    if (pass->needs & makers[i].property) ir_text_printf(text, "\nRuns after `%s`.\n", makers[i].pass);
+  }
+}
+
 static bool check_needs(ir_module *module, const ir_pass *pass) {
   for (size_t i = 0; i < ir_count_of(makers); i++) {
     if (!(pass->needs & makers[i].property)) continue;

@@ -118,5 +118,7 @@ extern const ir_preset ir_presets[]; /* ends with a NULL name */
 void ir_pass_offer(ir_nearest *nearest);
 /* One line for each pass and preset, for --help and --list-passes; MARKDOWN: docs/spec/passes.md. */
 void ir_pass_document(ir_text *text, bool markdown);
+/* What has to run before PASS, in Markdown. */
+void ir_pass_document_needs(ir_text *text, const ir_pass *pass);
 
 #endif

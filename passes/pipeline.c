@@ -161,6 +161,7 @@ void ir_pass_document(ir_text *text, bool markdown) {
       continue;
     }
     ir_text_printf(text, "\n## %s\n\n%s\n", pass->name, pass->doc);
+    ir_pass_document_needs(text, pass);
     if (pass->inexact) ir_text_put(text, "\nInexact: it may change bits, reports each use as a remark, and is left out under `--exact`.\n");
     if (pass->options) {
       ir_text_put(text, "\nOptions:\n\n```\n");
