@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/lifetime.c - how long memory is needed, and under which names. Needs ir/module. */
+/* ir/lifetime.c - how long memory is needed, under which names, and how much of it. Needs ir/module. */
 #include "ir/lifetime.h"
 
+#include "base/pack.h"
 #include "base/vec.h"
 
 struct numbering {
@@ -146,4 +147,13 @@ ir_lifetime ir_lifetime_of(const ir_lifetimes *lifetimes, ir_value *value) {
   for (size_t i = 0; i < f.names.count; i++) see_uses(&f, f.names.at[i]);
   ir_arena_free(&f.scratch);
   return f.life;
+}
+
+const ir_expr *ir_place_bytes(ir_context *context, const ir_facts *facts, const ir_type *type) {
+  const ir_expr *count = ir_expr_i64(context, 1);
+  for (size_t i = 0; i < type->count; i++) count = ir_dim_mul(context, facts, count, ir_type_dim(type, i));
+  int64_t bits = (int64_t)ir_dtypes[type->dtype].bits * type->lanes, unit = IR_PACK_ALIGN * 8;
+  if (unit % bits) count = ir_expr_binary(context, IR_S_MUL, count, ir_expr_i64(context, bits / 8));
+  const ir_expr *units = ir_expr_binary(context, IR_S_CEILDIV, count, ir_expr_i64(context, unit % bits ? IR_PACK_ALIGN : unit / bits));
+  return ir_simplify(context, facts, ir_expr_binary(context, IR_S_MUL, units, ir_expr_i64(context, IR_PACK_ALIGN)));
 }

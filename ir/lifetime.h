@@ -3,6 +3,7 @@
 #define RILL_IR_LIFETIME_H
 
 #include "module.h"
+#include "simplify.h"
 
 /* From where to where the memory of a graph function's values is needed. Steps are the operations of the function,
  * numbered in the order of the text; what is needed in a round of a loop is needed in every round. */
@@ -31,5 +32,8 @@ ir_lifetime ir_lifetime_of(const ir_lifetimes *lifetimes, ir_value *value);
 static inline bool ir_lifetimes_meet(const ir_lifetime *a, const ir_lifetime *b) {
   return a->escapes || b->escapes || (a->begin <= b->end && b->begin <= a->end);
 }
+
+/* The bytes that a tensor of TYPE, whose extents are known, takes in storage: whole units of alignment. */
+const ir_expr *ir_place_bytes(ir_context *context, const ir_facts *facts, const ir_type *type);
 
 #endif

@@ -60,9 +60,13 @@ static const ir_expr *end_of(const struct host_check *c, const ir_op *op) {
   return ir_dim_add(context, c->v->facts, offset_of(c, op), bytes);
 }
 
-/* A ends where B begins, or before. */
+/* A ends where B begins, or before. Offsets are multiples of the alignment, so that A may be rounded up to whole units,
+ * as plan-memory does: extents that might overflow prove nothing else. */
 static bool is_below(const struct host_check *c, const placed *a, const placed *b) {
-  return ir_prove_le(c->v->context, c->v->facts, end_of(c, a->op), offset_of(c, b->op)) == IR_PROVEN;
+  ir_context *context = c->v->context;
+  const ir_expr *bytes = ir_place_bytes(context, c->v->facts, ir_op_result(a->op, 0)->type);
+  return ir_prove_le(context, c->v->facts, end_of(c, a->op), offset_of(c, b->op)) == IR_PROVEN ||
+         ir_prove_le(context, c->v->facts, ir_dim_add(context, c->v->facts, offset_of(c, a->op), bytes), offset_of(c, b->op)) == IR_PROVEN;
 }
 
 static bool declared_apart(const ir_value *a, const ir_value *b) {

@@ -102,16 +102,6 @@ static bool find_anchor(const plan *p, const ir_op *alloc, ir_op **anchor) {
 
 static const ir_expr *i64(const plan *p, int64_t value) { return ir_expr_i64(p->context, value); }
 
-/* The bytes of a tensor of TYPE, rounded up to whole units of alignment. */
-static const ir_expr *size_of(const plan *p, const ir_type *type) {
-  const ir_expr *count = i64(p, 1);
-  for (size_t i = 0; i < type->count; i++) count = ir_dim_mul(p->context, p->facts, count, ir_type_dim(type, i));
-  int64_t bits = (int64_t)ir_dtypes[type->dtype].bits * type->lanes, unit = IR_PACK_ALIGN * 8;
-  if (unit % bits) count = ir_expr_binary(p->context, IR_S_MUL, count, i64(p, bits / 8));
-  const ir_expr *units = ir_expr_binary(p->context, IR_S_CEILDIV, count, i64(p, unit % bits ? IR_PACK_ALIGN : unit / bits));
-  return ir_simplify(p->context, p->facts, ir_expr_binary(p->context, IR_S_MUL, units, i64(p, IR_PACK_ALIGN)));
-}
-
 /* A symbol's usual value: between its bounds. */
 static bool nominal_value(void *user, const ir_expr *leaf, int64_t *value) {
   enum { USUAL = 64 };
@@ -157,7 +147,7 @@ static bool visit(void *user, ir_op *op) {
     return true;
   }
   group *g = group_at(p, anchor);
-  s.bytes = size_of(p, ir_op_result(op, 0)->type);
+  s.bytes = ir_place_bytes(p->context, p->facts, ir_op_result(op, 0)->type);
   s.nominal = nominal(p, s.bytes);
   s.number = g->slots.count;
   *ir_push(p->arena, &g->slots) = s;

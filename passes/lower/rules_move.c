@@ -157,7 +157,12 @@ bool legalize_pad(ir_lowering *l) {
   ir_dtype dtype = ir_type_dtype(x);
   const ir_expr *constant = ir_get_number(l->op, "pad_value", dtype);
   inside = ir_simplify(context, NULL, inside);
-  if (inside->code != IR_S_CONST) value = ir_expr_ternary(context, IR_S_GUARD, inside, value, constant);
+  int64_t everywhere;
+  if (!ir_expr_is_int(inside, &everywhere)) {
+    value = ir_expr_ternary(context, IR_S_GUARD, inside, value, constant);
+  } else if (!everywhere) { /* an operand without elements */
+    value = constant;
+  }
   ir_lower_store(&n, NULL, NULL, NULL, value, NULL);
   return true;
 }
