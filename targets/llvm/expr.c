@@ -149,7 +149,7 @@ static void check_divisor(emit_scope *scope, const ir_expr *expr, const emit_hin
   bool integer = divides((ir_scalar_code)expr->code) && !ir_is_float((ir_dtype)expr->dtype);
   if (!integer || !f->unit->checked || hint->natural || hint->has_divisor || expr->lanes != 1 || !scope->op) return;
   LLVMValueRef fine = LLVMBuildICmp(B, LLVMIntNE, divisor, emit_int_of(LLVMTypeOf(divisor), 0), "");
-  emit_require(f, fine, scope->op->range, ir_op_loc(scope->op), "division by zero", 0, NULL);
+  emit_require(f, fine, scope->op->range, ir_op_loc(scope->op), "integer division by zero", 0, NULL);
 }
 
 /* Facts say that a closed expression is far from overflow. */
