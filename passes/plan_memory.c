@@ -154,8 +154,11 @@ static bool visit(void *user, ir_op *op) {
   return true;
 }
 
-/* MADE's result takes the place of the allocation's. */
+/* MADE's result takes the place of the allocation's; nobody gives it back any more. */
 static void replace(plan *p, const slot *s, ir_op *made, size_t stat) {
+  ir_each_use(use, ir_op_result(s->alloc, 0)) {
+    if (ir_is(use->user, IR_HOST_FREE)) ir_op_erase(use->user);
+  }
   ir_value_replace(ir_op_result(s->alloc, 0), ir_op_result(made, 0));
   ir_op_erase(s->alloc);
   ir_count(p->run, stat);

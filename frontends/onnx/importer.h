@@ -52,6 +52,7 @@ typedef struct ir_onnx_node {
   const Onnx__NodeProto *proto;
   const struct ir_onnx_row *row;
   bool *used; /* attributes that have been looked at */
+  bool *read; /* inputs that have been looked at */
 } ir_onnx_node;
 
 /* A row of onnx.def: an operator from one opset to another. */
@@ -69,7 +70,7 @@ const ir_onnx_row *ir_onnx_find_row(const char *name, int64_t opset);
 /* Reports at the node and returns false. */
 bool ir_onnx_fail(ir_onnx_node *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- attributes: each getter marks the attribute as used; what is left over at the end is an error --- */
+/* --- attributes: each getter marks the attribute as used; what is left over at the end is an error. So with inputs. --- */
 const Onnx__AttributeProto *ir_onnx_attr(ir_onnx_node *n, const char *name, Onnx__AttributeProto__AttributeType type);
 bool ir_onnx_has(const ir_onnx_node *n, const char *name);
 int64_t ir_onnx_int(ir_onnx_node *n, const char *name, int64_t dflt);
@@ -84,7 +85,7 @@ double ir_onnx_shortest(float value);
 
 /* --- inputs and outputs --- */
 /* Input I is there: neither left out nor named "". */
-bool ir_onnx_present(const ir_onnx_node *n, size_t i);
+bool ir_onnx_present(ir_onnx_node *n, size_t i);
 /* Input I as a tensor; NULL after a report where it is missing. */
 ir_value *ir_onnx_in(ir_onnx_node *n, size_t i);
 /* Input I as known elements, NULL where they are not known (no report). */

@@ -73,7 +73,11 @@ const int64_t *ir_onnx_ints(ir_onnx_node *n, const char *name, size_t *count) {
 }
 
 /* --- inputs and outputs --- */
-bool ir_onnx_present(const ir_onnx_node *n, size_t i) { return i < n->proto->n_input && *n->proto->input[i]; }
+bool ir_onnx_present(ir_onnx_node *n, size_t i) {
+  bool present = i < n->proto->n_input && *n->proto->input[i];
+  if (present) n->read[i] = true;
+  return present;
+}
 bool ir_onnx_wants(const ir_onnx_node *n, size_t i) { return i < n->proto->n_output && *n->proto->output[i]; }
 
 static ir_onnx_value *find_value(ir_onnx_node *n, size_t i) {
@@ -277,6 +281,10 @@ bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
 ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value) {
   if (!like) return NULL;
   ir_dtype dtype = ir_type_dtype(like->type);
+  if (!ir_is_float(dtype) && value != (double)(int64_t)value) {
+    ir_onnx_fail(n, "not implemented: %g times integers", value);
+    return NULL;
+  }
   const ir_expr *expr = ir_is_float(dtype) ? ir_expr_float(n->im->context, dtype, value) : ir_expr_int(n->im->context, dtype, (int64_t)value);
   return ir_build_scalar(&n->im->b, expr, NULL, 0);
 }

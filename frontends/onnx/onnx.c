@@ -143,7 +143,8 @@ static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   size_t count = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
     const char *name = text_or(graph->input[i]->name, "");
-    if (ir_map_has(&im->values, ir_intern(im->context, ir_slice_of(name)))) continue;
+    const ir_onnx_value *known = ir_map_get(&im->values, ir_intern(im->context, ir_slice_of(name)));
+    if (known && known->literal) continue; /* models of IR version 3 list initializers as inputs */
     params[count] = (ir_param){.name = ir_intern(im->context, ir_slice_of(name)), .type = type_of(im, graph->input[i])};
     if (!params[count].type || !add_value(im, name)) return false;
     names[count++] = name;
@@ -165,11 +166,19 @@ static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
   im->b.loc = *name ? ir_attr_list(im->context, 3, place) : NULL;
   ir_onnx_node n = {.im = im, .proto = proto, .row = ir_onnx_find_row(proto->op_type, im->opset)};
   n.used = ir_new_array(&im->arena, bool, proto->n_attribute + 1);
+  n.read = ir_new_array(&im->arena, bool, proto->n_input + 1);
   size_t errors = ir_diags_errors(im->diags);
   bool fine = n.row->import(&n);
   if (!fine && ir_diags_errors(im->diags) == errors) ir_onnx_fail(&n, "cannot be imported");
   for (size_t i = 0; fine && i < proto->n_attribute; i++) {
     if (!n.used[i]) fine = ir_onnx_fail(&n, "attribute '%s' is not supported", proto->attribute[i]->name);
+  }
+  for (size_t i = 0; fine && i < proto->n_input; i++) {
+    if (*proto->input[i] && !n.read[i]) fine = ir_onnx_fail(&n, "input %zu ('%s') is not supported", i, proto->input[i]);
+  }
+  for (size_t i = 0; fine && i < proto->n_output; i++) {
+    bool made = !ir_onnx_wants(&n, i) || ir_map_has(&im->values, ir_intern(im->context, ir_slice_of(proto->output[i])));
+    if (!made) fine = ir_onnx_fail(&n, "output %zu ('%s') is not supported", i, proto->output[i]);
   }
   return fine && ir_diags_errors(im->diags) == errors;
 }
@@ -220,7 +229,7 @@ static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   outputs.n_input = graph->n_output;
   outputs.input = ir_new_array(&im->arena, char *, graph->n_output + 1);
   for (size_t i = 0; i < graph->n_output; i++) outputs.input[i] = graph->output[i]->name;
-  ir_onnx_node n = {.im = im, .proto = &outputs};
+  ir_onnx_node n = {.im = im, .proto = &outputs, .read = ir_new_array(&im->arena, bool, graph->n_output + 1)};
   ir_value **values = ir_new_array(&im->arena, ir_value *, graph->n_output + 1);
   im->func->result_count = graph->n_output;
   im->func->results = ir_new_array(&im->module->arena, const ir_type *, graph->n_output + 1);

@@ -31,6 +31,7 @@ bool import_dropout(ir_onnx_node *n) {
   ir_onnx_ignore(n, "seed");
   ir_onnx_ignore(n, "consumed_inputs");
   if (ir_onnx_wants(n, 1)) return ir_onnx_fail(n, "not implemented: the mask output");
+  (void)ir_onnx_present(n, 1); /* the ratio, of training */
   const ir_attr *training = NULL;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &training)) return false;
   if (training && training != ir_attr_int(CONTEXT, 0)) return ir_onnx_fail(n, "not implemented: training_mode");
@@ -85,6 +86,16 @@ bool import_clip(ir_onnx_node *n) {
   return clip(n, ir_onnx_in(n, 0), least, most);
 }
 
+/* VALUE as an element of DTYPE, i32 or i64: numbers wrap, extents fit, which is checked when the function is entered. */
+static const ir_expr *in_range(ir_onnx_node *n, ir_dtype dtype, const ir_expr *value) {
+  int64_t number;
+  if (dtype == IR_I64) return value;
+  if (ir_expr_is_int(value, &number)) return ir_expr_i64(CONTEXT, (int32_t)number);
+  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, INT32_MIN));
+  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, value, ir_expr_i64(CONTEXT, INT32_MAX));
+  return value;
+}
+
 bool import_cast(ir_onnx_node *n) {
   int64_t to = ir_onnx_int(n, "to", 0);
   ir_onnx_ignore(n, "saturate");
@@ -99,8 +110,7 @@ bool import_cast(ir_onnx_node *n) {
       bool fits = dtype == IR_I64 || (ir_expr_is_int(known->elements[i], &value) && value == (int32_t)value);
       if (fits) continue;
       if (ir_expr_is_int(known->elements[i], &value)) return ir_onnx_fail(n, "%lld does not fit into i32", (long long)value);
-      /* Extents go through i32 unchanged as long as they fit: checked when the function is entered. */
-      *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, known->elements[i], ir_expr_i64(CONTEXT, INT32_MAX));
+      in_range(n, dtype, known->elements[i]);
     }
     return ir_onnx_out_known(n, 0, cast);
   }
@@ -116,12 +126,15 @@ static bool known_binary(ir_onnx_node *n, const ir_onnx_known *a, const ir_onnx_
   } codes[] = {{IR_ADD, IR_S_ADD}, {IR_SUBTRACT, IR_S_SUB}, {IR_MULTIPLY, IR_S_MUL}, {IR_DIVIDE, IR_S_TRUNCDIV}};
   size_t at = 0;
   while (at < ir_count_of(codes) && codes[at].code != n->row->code) at++;
-  if (at == ir_count_of(codes) || (a->count != b->count && a->count != 1 && b->count != 1)) return false;
+  if (at == ir_count_of(codes) || a->dtype != b->dtype || (a->count != b->count && a->count != 1 && b->count != 1)) return false;
   size_t count = a->count == 1 ? b->count : a->count;
   ir_onnx_known *result = ir_onnx_known_new(n->im, a->dtype, a->rank > b->rank ? a->rank : b->rank, count);
   for (size_t i = 0; i < count; i++) {
     const ir_expr *x = a->elements[a->count == 1 ? 0 : i], *y = b->elements[b->count == 1 ? 0 : i];
-    result->elements[i] = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, codes[at].scalar, x, y));
+    const ir_expr *z = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, codes[at].scalar, x, y));
+    int64_t number;
+    if (ir_expr_is_int(x, &number) && ir_expr_is_int(y, &number) && !ir_expr_is_int(z, &number)) return false; /* overflow */
+    result->elements[i] = in_range(n, a->dtype, z);
   }
   return ir_onnx_out_known(n, 0, result);
 }

@@ -48,7 +48,15 @@ static bool read_spatial(ir_onnx_node *n, const ir_value *x, struct window *w) {
 static bool read_window(ir_onnx_node *n, struct window *w) {
   for (size_t i = 0; i < w->spatial; i++) w->strides[i] = w->dilation[i] = 1;
   w->auto_pad = ir_onnx_string(n, "auto_pad", "NOTSET");
-  return entries(n, "strides", w->strides, w->spatial) && entries(n, "dilations", w->dilation, w->spatial) && entries(n, "pads", w->pads, 2 * w->spatial);
+  if (!entries(n, "strides", w->strides, w->spatial) || !entries(n, "dilations", w->dilation, w->spatial) || !entries(n, "pads", w->pads, 2 * w->spatial)) return false;
+  for (size_t i = 0; i < w->spatial; i++) {
+    const int64_t numbers[] = {w->size[i], w->strides[i], w->dilation[i]};
+    for (size_t k = 0; k < ir_count_of(numbers); k++) {
+      if (numbers[k] < 1 || numbers[k] > INT32_MAX) return ir_onnx_fail(n, "sizes, strides and dilations are from 1 to %d", INT32_MAX);
+    }
+  }
+  if (strcmp(w->auto_pad, "NOTSET")) memset(w->pads, 0, sizeof w->pads);
+  return true;
 }
 
 /* Whether the padding is computed; *upper: the odd one goes behind. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontends/onnx/ops_shape.c - constants, shapes, and what moves elements. On known elements these compute at once. */
+#include "base/checked.h"
 #include "frontends/onnx/importer.h"
 
 #define CONTEXT (n->im->context)
@@ -72,7 +73,8 @@ bool import_size(ir_onnx_node *n) {
 static bool reshape_to(ir_onnx_node *n, const ir_expr *const *shape, size_t count, bool zero_copies) {
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
   int64_t value;
-  if (known && count <= 1) {
+  bool all = count == 1 && ir_expr_is_int(shape[0], &value) && (value == -1 || (value == 0 && zero_copies));
+  if (known && (all || (count == 1 && shape[0] == ir_expr_i64(CONTEXT, (int64_t)known->count)) || (!count && known->count == 1))) {
     ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, (int)count, known->count);
     memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
     return ir_onnx_out_known(n, 0, copy);
@@ -141,12 +143,20 @@ static bool known_as(ir_onnx_node *n, const ir_onnx_known *known, int rank) {
   return ir_onnx_out_known(n, 0, copy);
 }
 
+/* Whether all of the axes are the first of RANK. */
+static bool are_first(const int64_t *axes, size_t count, int64_t rank) {
+  for (size_t i = 0; i < count; i++) {
+    if (axes[i] != 0 && axes[i] != -rank) return false;
+  }
+  return true;
+}
+
 bool import_squeeze(ir_onnx_node *n) {
   const int64_t *axes;
   size_t count;
   if (!axes_of(n, &axes, &count)) return false;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
-  if (known && known->rank == 1 && known->count == 1) return known_as(n, known, 0);
+  if (known && known->rank == 1 && known->count == 1 && are_first(axes, count, 1)) return known_as(n, known, 0);
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_SQUEEZE, IR_OPERANDS(x), IR_SET({"axis", count ? ir_attr_ints(CONTEXT, count, axes) : NULL})));
 }
@@ -156,7 +166,7 @@ bool import_unsqueeze(ir_onnx_node *n) {
   size_t count;
   if (!axes_of(n, &axes, &count)) return false;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
-  if (known && known->rank == 0 && count == 1) return known_as(n, known, 1);
+  if (known && known->rank == 0 && count == 1 && are_first(axes, count, 1)) return known_as(n, known, 1);
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_EXPAND_DIMS, IR_OPERANDS(x), IR_SET({"axis", ir_attr_ints(CONTEXT, count, axes)})));
 }
@@ -180,12 +190,13 @@ bool import_expand(ir_onnx_node *n) {
 }
 
 bool import_concat(ir_onnx_node *n) {
+  if (n->im->opset >= 4 && !ir_onnx_has(n, "axis")) return ir_onnx_fail(n, "axis is missing");
   int64_t axis = ir_onnx_int(n, "axis", 1);
   size_t count = n->proto->n_input, total = 0;
   bool all = true;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; all && i < count; i++) {
     const ir_onnx_known *known = ir_onnx_in_known(n, i);
-    all &= known && known->rank == 1;
+    all &= known && known->rank == 1 && are_first(&axis, 1, 1) && known->dtype == ir_onnx_in_known(n, 0)->dtype;
     total += known ? known->count : 0;
   }
   if (all && count) {
@@ -206,6 +217,18 @@ bool import_concat(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CONCAT, values, count, IR_SET({"axis", ir_attr_int(CONTEXT, axis)})));
 }
 
+/* Whether the parts are all there is: told by the extent, or checked when the function is entered. */
+static bool parts_fill(ir_onnx_node *n, const ir_value *x, int64_t total) {
+  int rank = ir_onnx_rank(n, x), axis = rank < 0 ? -1 : ir_onnx_axis(n, ir_onnx_int(n, "axis", 0), rank);
+  if (axis < 0) return false;
+  const ir_expr *extent = ir_onnx_dim(x, (size_t)axis);
+  if (!extent) return ir_onnx_fail(n, "not implemented: parts of an extent that is only known when it runs");
+  int64_t value;
+  if (ir_expr_is_int(extent, &value)) return value == total || ir_onnx_fail(n, "parts of %lld together, the extent is %lld", (long long)total, (long long)value);
+  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_EQ, extent, ir_expr_i64(CONTEXT, total));
+  return true;
+}
+
 bool import_split(ir_onnx_node *n) {
   size_t count;
   const int64_t *parts = ir_onnx_ints(n, "split", &count);
@@ -218,7 +241,11 @@ bool import_split(ir_onnx_node *n) {
   if (count) {
     if (count != n->proto->n_output) return ir_onnx_fail(n, "%zu parts for %zu outputs", count, n->proto->n_output);
     int64_t *cuts = ir_new_array(&n->im->arena, int64_t, count + 1), at = 0;
-    for (size_t i = 0; i + 1 < count; i++) cuts[i] = at += parts[i];
+    for (size_t i = 0; i < count; i++) {
+      if (parts[i] < 0 || !ir_add_i64(at, parts[i], &at)) return ir_onnx_fail(n, "a part of %lld", (long long)parts[i]);
+      cuts[i] = at;
+    }
+    if (!parts_fill(n, x, at)) return false;
     op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"indices", ir_attr_ints(CONTEXT, count - 1, cuts)}, {"axis", axis}));
   } else {
     op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"sections", ir_attr_int(CONTEXT, (int64_t)n->proto->n_output)}, {"axis", axis}));
@@ -239,7 +266,7 @@ struct slice {
 /* Known elements sliced with constants. */
 static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struct slice *s) {
   int64_t start, end, step = s->step_count ? s->steps[0] : 1, size = (int64_t)known->count;
-  if (s->count != 1 || known->rank != 1 || step == 0 || !ir_expr_is_int(s->starts[0], &start) || !ir_expr_is_int(s->ends[0], &end)) return false;
+  if (s->count != 1 || known->rank != 1 || !are_first(s->axes, s->axis_count, 1) || step == 0 || !ir_expr_is_int(s->starts[0], &start) || !ir_expr_is_int(s->ends[0], &end)) return false;
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
   if (start < 0) start += size;
   if (end < 0) end = end < -size ? low : end + size;
@@ -287,7 +314,7 @@ bool import_slice(ir_onnx_node *n) {
 bool import_gather(ir_onnx_node *n) {
   int64_t axis = ir_onnx_int(n, "axis", 0), at;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0), *index = ir_onnx_in_known(n, 1);
-  if (known && index && known->rank == 1) {
+  if (known && index && known->rank == 1 && are_first(&axis, 1, 1)) {
     ir_onnx_known *picked = ir_onnx_known_new(n->im, known->dtype, index->rank, index->count);
     for (size_t i = 0; i < index->count; i++) {
       bool fits = ir_expr_is_int(index->elements[i], &at) && at >= -(int64_t)known->count && at < (int64_t)known->count;

@@ -187,12 +187,12 @@ ir_object *ir_run_elements(ir_interp *interp, ir_op *op, ir_dtype result, ir_obj
   size_t count = op->operand_count, rank;
   int64_t dims[IR_MAX_AXES], clash[2] = {0};
   if (count > MOST_OPERANDS || !ir_broadcast(count, operands, &rank, dims, clash)) {
-    ir_interp_fail(interp, op->range, "%s: extents %lld and %lld do not broadcast", ir_op_row(op)->name, (long long)clash[0], (long long)clash[1]);
+    ir_op_fail(interp, op, "%s: extents %lld and %lld do not broadcast", ir_op_row(op)->name, (long long)clash[0], (long long)clash[1]);
     return NULL;
   }
   ir_tensor *tensor = ir_tensor_new(interp->meter, result, rank, dims);
   if (!tensor) {
-    ir_interp_fail(interp, op->range, "%s: no memory for the result", ir_op_row(op)->name);
+    ir_op_fail(interp, op, "%s: no memory for the result", ir_op_row(op)->name);
     return NULL;
   }
   ir_object *object = ir_object_tensor(tensor);

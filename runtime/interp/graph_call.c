@@ -83,13 +83,13 @@ bool ir_step_closure(ir_activation *a, const ir_step *step) {
 static bool enter_closure(ir_activation *a, const ir_closure *closure, size_t count, ir_object *const *arguments) {
   const ir_region *region = closure->body->block->region;
   const ir_op *op = closure->op;
-  if (count != region->arg_count) return ir_interp_fail(a->interp, op->range, "a function of %u parameters is called with %zu", region->arg_count, count);
+  if (count != region->arg_count) return ir_op_fail(a->interp, op, "a function of %u parameters is called with %zu", region->arg_count, count);
   for (size_t i = 0; i < closure->symbols.count; i++) ir_symbols_set(&a->symbols, closure->symbols.at[i].name, closure->symbols.at[i].value);
   for (size_t i = 0; i < count; i++) ir_symbols_bind(&a->symbols, region->args[i]->type, arguments[i]);
   for (size_t i = 0; i < count; i++) {
     ir_text why = {0};
     bool fits = ir_symbols_check(&a->symbols, region->args[i]->type, arguments[i], &why);
-    if (!fits) ir_interp_fail(a->interp, op->range, "argument %zu of the function: %s", i, why.at);
+    if (!fits) ir_op_fail(a->interp, op, "argument %zu of the function: %s", i, why.at);
     ir_text_free(&why);
     if (!fits) return false;
     ir_set_slot(a, a->body->block->first_arg + (uint32_t)i, ir_object_coerce(a->interp, region->args[i]->type, ir_object_retain(arguments[i])));
@@ -97,7 +97,7 @@ static bool enter_closure(ir_activation *a, const ir_closure *closure, size_t co
   for (size_t i = 0; i < ir_get_count(op, "where"); i++) {
     int64_t holds;
     if (ir_symbols_evaluate(&a->symbols, ir_get_expr_at(op, "where", i), &holds) && holds) continue;
-    return ir_interp_fail(a->interp, op->range, "bound number %zu of the function does not hold", i + 1);
+    return ir_op_fail(a->interp, op, "bound number %zu of the function does not hold", i + 1);
   }
   for (size_t i = 0; i < closure->captured_count; i++) ir_set_slot(a, (uint32_t)i, ir_object_retain(closure->captured[i]));
   return true;

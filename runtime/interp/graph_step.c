@@ -8,18 +8,10 @@
 #include <inttypes.h>
 
 bool ir_step_fail(ir_activation *a, const ir_step *step, const char *format, ...) {
-  if (a->interp->options.quiet) return false;
   va_list args;
   va_start(args, format);
-  ir_text text = {0};
-  ir_text_vprintf(&text, format, args);
+  ir_interp_vfail(a->interp, step->op->range, ir_op_loc(step->op), format, args);
   va_end(args);
-  const ir_attr *loc = ir_op_loc(step->op);
-  ir_text place = {0};
-  if (ir_print_place(&place, loc)) ir_text_printf(&text, " (%s)", place.at);
-  ir_text_free(&place);
-  ir_error(a->interp->context->diags, step->op->range, "%s", text.at);
-  ir_text_free(&text);
   return false;
 }
 
@@ -278,6 +270,6 @@ bool ir_interp_call(ir_interp *interp, const ir_func *func, size_t count, ir_ten
 
 bool ir_interp_op(ir_interp *interp, ir_op *op, ir_object *const *operands, ir_object **results) {
   const ir_symbols none = {0};
-  if (ir_op_row(op)->numerics == IR_STRUCTURE) return ir_interp_fail(interp, op->range, "'%s' is no tensor operator", ir_op_row(op)->name);
+  if (ir_op_row(op)->numerics == IR_STRUCTURE) return ir_op_fail(interp, op, "'%s' is no tensor operator", ir_op_row(op)->name);
   return ir_run_operator(interp, &none, op, operands, results);
 }

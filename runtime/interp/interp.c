@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* runtime/interp/interp.c - making and freeing interpreters. */
+#include "ir/print.h"
 #include "runtime/interp/graph.h"
 
 ir_interp *ir_interp_new(ir_module *module, const ir_interp_options *options) {
@@ -32,15 +33,30 @@ void ir_interp_free(ir_interp *interp) {
   ir_heap_free(interp);
 }
 
-bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) {
+bool ir_interp_vfail(ir_interp *interp, ir_range range, const ir_attr *loc, const char *format, va_list args) {
   if (interp->options.quiet) return false;
+  ir_text text = {0}, place = {0};
+  ir_text_vprintf(&text, format, args);
+  if (ir_print_place(&place, loc)) ir_text_printf(&text, " (%s)", place.at);
+  ir_error(interp->context->diags, range, "%s", text.at);
+  ir_text_free(&place);
+  ir_text_free(&text);
+  return false;
+}
+
+bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  ir_text text = {0};
-  ir_text_vprintf(&text, format, args);
+  ir_interp_vfail(interp, range, NULL, format, args);
   va_end(args);
-  ir_error(interp->context->diags, range, "%s", text.at);
-  ir_text_free(&text);
+  return false;
+}
+
+bool ir_op_fail(ir_interp *interp, const ir_op *op, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  ir_interp_vfail(interp, op->range, ir_op_loc(op), format, args);
+  va_end(args);
   return false;
 }
 

@@ -29,6 +29,9 @@ struct ir_interp {
 
 /* Reports at RANGE unless quiet; returns false. */
 bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* At OP, with the place that its `loc` names. */
+bool ir_op_fail(ir_interp *interp, const ir_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool ir_interp_vfail(ir_interp *interp, ir_range range, const ir_attr *loc, const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
 /* --- symbols.c: the values of symbols --- */
 typedef struct ir_symbol_value {

@@ -61,7 +61,7 @@ struct concrete {
 static const ir_expr *concrete_expr(struct concrete *c, const ir_expr *expr) {
   int64_t value;
   if (expr->dtype != IR_I64 || !ir_symbols_evaluate(c->symbols, expr, &value)) {
-    if (!c->failed) ir_interp_fail(c->interp, c->op->range, "%s: an extent among the attributes has no value", ir_op_row(c->op)->name);
+    if (!c->failed) ir_op_fail(c->interp, c->op, "%s: an extent among the attributes has no value", ir_op_row(c->op)->name);
     c->failed = true;
     return expr;
   }
@@ -222,13 +222,15 @@ static ir_lowered *lowered_for(ir_interp *interp, const ir_symbols *symbols, ir_
 
 /* --- running --- */
 static ir_object *fresh(ir_interp *interp, ir_op *op, const ir_type *type) {
-  int64_t dims[IR_MAX_AXES];
+  int64_t dims[IR_MAX_AXES], extent;
   if (!ir_is_tensor(type) || type->count > IR_MAX_AXES || !ir_type_static_dims(type, dims, NULL)) {
-    ir_interp_fail(interp, op->range, "%s: the extents of a result are not known", ir_op_row(op)->name);
+    bool known = ir_is_tensor(type) && type->count <= IR_MAX_AXES;
+    for (size_t i = 0; known && i < type->count; i++) known = ir_type_dim(type, i) && ir_expr_is_int(ir_type_dim(type, i), &extent);
+    ir_op_fail(interp, op, known ? "%s: a result has too many elements" : "%s: the extents of a result are not known", ir_op_row(op)->name);
     return NULL;
   }
   ir_tensor *tensor = ir_tensor_new(interp->meter, ir_type_dtype(type), type->count, dims);
-  if (!tensor) ir_interp_fail(interp, op->range, "%s: no memory for a result", ir_op_row(op)->name);
+  if (!tensor) ir_op_fail(interp, op, "%s: no memory for a result", ir_op_row(op)->name);
   return tensor ? ir_object_tensor(tensor) : NULL;
 }
 
@@ -239,7 +241,7 @@ static bool run_view(ir_interp *interp, ir_op *op, const ir_type *type, ir_objec
   bool fits = known && tensor->kind == IR_OBJECT_TENSOR && tensor->tensor->count == count;
   if (fits) *result = ir_object_tensor(ir_tensor_view(tensor->tensor, type->count, dims));
   ir_object_release(tensor);
-  return fits || ir_interp_fail(interp, op->range, "%s: the elements don't fill the result", ir_op_row(op)->name);
+  return fits || ir_op_fail(interp, op, "%s: the elements don't fill the result", ir_op_row(op)->name);
 }
 
 static bool run_prim(ir_interp *interp, ir_op *op, const ir_lowered *lowered, ir_object *const *operands, ir_object **results) {
