@@ -70,6 +70,10 @@ const ir_onnx_row *ir_onnx_find_row(const char *name, int64_t opset);
 /* Reports at the node and returns false. */
 bool ir_onnx_fail(ir_onnx_node *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- unpack.c --- */
+/* The message on ARENA, its strings never NULL; NULL where the bytes do not unpack. */
+void *ir_onnx_unpack(ir_arena *arena, const ProtobufCMessageDescriptor *kind, size_t size, const uint8_t *bytes);
+
 /* --- attributes: each getter marks the attribute as used; what is left over at the end is an error. So with inputs. --- */
 const Onnx__AttributeProto *ir_onnx_attr(ir_onnx_node *n, const char *name, Onnx__AttributeProto__AttributeType type);
 bool ir_onnx_has(const ir_onnx_node *n, const char *name);

@@ -22,9 +22,9 @@ static bool fail(ir_onnx_importer *im, const char *text) {
   return false;
 }
 
-static const char *text_or(const char *text, const char *other) { return text && *text ? text : other; }
+static const char *text_or(const char *text, const char *other) { return *text ? text : other; }
 
-static bool is_default_domain(const char *domain) { return !domain || !*domain || !strcmp(domain, "ai.onnx"); }
+static bool is_default_domain(const char *domain) { return !*domain || !strcmp(domain, "ai.onnx"); }
 
 /* --- what is not there, all at once --- */
 static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
@@ -32,8 +32,8 @@ static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph)
   ir_map seen = {0};
   for (size_t i = 0; i < graph->n_node; i++) {
     const Onnx__NodeProto *node = graph->node[i];
-    if (!node->op_type || (is_default_domain(node->domain) && ir_onnx_find_row(node->op_type, im->opset))) continue;
-    const char *full = is_default_domain(node->domain) ? node->op_type : ir_arena_printf(&im->arena, "%s.%s", node->domain, node->op_type);
+    if (is_default_domain(node->domain) && ir_onnx_find_row(node->op_type, im->opset)) continue;
+    const char *full = !*node->op_type ? "no operator at all" : is_default_domain(node->domain) ? node->op_type : ir_arena_printf(&im->arena, "%s.%s", node->domain, node->op_type);
     const ir_string *key = ir_intern(im->context, ir_slice_of(full));
     if (ir_map_has(&seen, key)) continue;
     ir_map_put(&im->arena, &seen, key, im);
@@ -41,7 +41,7 @@ static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph)
     ir_text names = {0};
     for (size_t k = i; k < graph->n_node; k++) {
       const Onnx__NodeProto *other = graph->node[k];
-      if (!other->op_type || strcmp(other->op_type, node->op_type) || strcmp(text_or(other->domain, ""), text_or(node->domain, ""))) continue;
+      if (strcmp(other->op_type, node->op_type) || strcmp(other->domain, node->domain)) continue;
       if (count < 3) ir_text_printf(&names, "%s'%s'", count ? ", " : "", text_or(other->name, other->n_output ? other->output[0] : ""));
       if (count++ == 3) ir_text_put(&names, ", ...");
     }
@@ -134,7 +134,7 @@ static ir_onnx_value *add_value(ir_onnx_importer *im, const char *name) {
 
 static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_initializer; i++) {
-    ir_onnx_value *value = add_value(im, text_or(graph->initializer[i]->name, ""));
+    ir_onnx_value *value = add_value(im, graph->initializer[i]->name);
     if (!value) return false;
     value->literal = graph->initializer[i];
   }
@@ -142,7 +142,7 @@ static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   const char **names = ir_new_array(&im->arena, const char *, graph->n_input + 1);
   size_t count = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
-    const char *name = text_or(graph->input[i]->name, "");
+    const char *name = graph->input[i]->name;
     const ir_onnx_value *known = ir_map_get(&im->values, ir_intern(im->context, ir_slice_of(name)));
     if (known && known->literal) continue; /* models of IR version 3 list initializers as inputs */
     params[count] = (ir_param){.name = ir_intern(im->context, ir_slice_of(name)), .type = type_of(im, graph->input[i])};
@@ -268,14 +268,12 @@ static bool import(ir_onnx_importer *im) {
   size_t size;
   if (!ir_onnx_wire_check(im->diags, &im->arena, im->path, file->bytes, file->size, KEEP, &im->wire)) return false;
   const uint8_t *bytes = ir_onnx_wire_strip(im->diags, &im->arena, &im->wire, &size);
-  Onnx__ModelProto *model = bytes ? onnx__model_proto__unpack(NULL, size, bytes) : NULL;
+  const Onnx__ModelProto *model = bytes ? ir_onnx_unpack(&im->arena, &onnx__model_proto__descriptor, size, bytes) : NULL;
   if (bytes && !model) ir_error_in(im->diags, im->path, "not an ONNX model: the bytes do not unpack");
   if (!model) return false;
   bool fine = model->graph != NULL;
   if (!fine) ir_error_in(im->diags, im->path, "the model has no graph");
-  fine = fine && find_opset(im, model) && import_graph(im, model->graph);
-  onnx__model_proto__free_unpacked(model, NULL);
-  return fine;
+  return fine && find_opset(im, model) && import_graph(im, model->graph);
 }
 
 ir_module *ir_onnx_import(ir_context *context, const char *path) {

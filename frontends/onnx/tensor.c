@@ -33,7 +33,7 @@ __attribute__((format(printf, 3, 4))) static bool fail(ir_onnx_importer *im, con
   va_start(args, format);
   ir_text_vprintf(&text, format, args);
   va_end(args);
-  ir_error(im->diags, (ir_range){0, 0}, "tensor '%s': %s", tensor->name ? tensor->name : "", text.at);
+  ir_error(im->diags, (ir_range){0, 0}, "tensor '%s': %s", tensor->name, text.at);
   ir_text_free(&text);
   return false;
 }
@@ -222,7 +222,7 @@ bool ir_onnx_read_tensor(ir_context *context, ir_arena *arena, const char *path,
   ir_onnx_importer im = {.context = context, .diags = context->diags, .path = path, .module = ir_module_new(context)};
   ir_file file;
   bool fine = ir_file_open(im.diags, path, &file);
-  Onnx__TensorProto *tensor = fine ? onnx__tensor_proto__unpack(NULL, file.size, file.bytes) : NULL;
+  const Onnx__TensorProto *tensor = fine ? ir_onnx_unpack(&im.arena, &onnx__tensor_proto__descriptor, file.size, file.bytes) : NULL;
   if (fine && !tensor) ir_error_in(im.diags, path, "not a TensorProto: the bytes do not unpack");
   ir_diags_set_where(im.diags, path);
   ir_data data;
@@ -237,7 +237,6 @@ bool ir_onnx_read_tensor(ir_context *context, ir_arena *arena, const char *path,
     *bytes = ir_arena_copy(arena, data.bytes, data.size);
   }
   ir_diags_set_where(im.diags, NULL);
-  if (tensor) onnx__tensor_proto__free_unpacked(tensor, NULL);
   if (fine) ir_file_close(&file);
   ir_arena_free(&im.arena);
   ir_module_free(im.module);
