@@ -92,9 +92,9 @@ const ir_expr *ir_infer_broadcast_dim(ir_infer *in, const ir_expr *a, const ir_e
   case IR_UNKNOWN: break;
   }
   need_broadcast(in, a, b);
-  int64_t value;
-  if (a_fixed && ir_expr_is_int(a, &value)) return a;
-  if (b_fixed && ir_expr_is_int(b, &value)) return b;
+  int64_t value; /* `1 + 1` is a constant too */
+  if (a_fixed && ir_expr_is_int(ir_simplify(in->context, in->facts, a), &value)) return a;
+  if (b_fixed && ir_expr_is_int(ir_simplify(in->context, in->facts, b), &value)) return b;
   if (a_fixed || b_fixed) return a_fixed ? a : b;
   return ir_infer_op(in, IR_S_BCAST, a, b);
 }
