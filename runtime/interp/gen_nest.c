@@ -31,14 +31,9 @@ static bool value_reduces(const ir_gen_nest *nest, const ir_value *value) {
   return false;
 }
 
-static bool expr_reduces(const ir_gen_nest *nest, const ir_op *op, const ir_expr *expr) {
-  if (expr->code == IR_S_ARG) return value_reduces(nest, ir_op_operand(op, expr->arg));
-  for (size_t i = 0; i < expr->count; i++) {
-    if (expr_reduces(nest, op, expr->kids[i])) return true;
-  }
-  return false;
-}
+static bool is_reducing(const ir_gen_nest *nest) { return nest->count > nest->spatial; }
 
+/* Conditions skip the steps of a reduction; the element is overwritten even where they skip all. */
 static void sort_conditions(ir_gen *gen, ir_gen_nest *nest) {
   ir_each_op(op, nest->region) {
     if (ir_is(op, IR_GUARD)) nest->guard = op;
@@ -48,7 +43,7 @@ static void sort_conditions(ir_gen *gen, ir_gen_nest *nest) {
   nest->inner = ir_new_array(&gen->scratch, const ir_expr *, count);
   for (size_t i = 0; i < count; i++) {
     const ir_expr *condition = ir_get_expr_at(nest->guard, "conditions", i);
-    if (expr_reduces(nest, nest->guard, condition)) nest->inner[nest->inner_count++] = condition;
+    if (is_reducing(nest)) nest->inner[nest->inner_count++] = condition;
     else nest->outer[nest->outer_count++] = condition;
   }
 }
@@ -77,11 +72,12 @@ static void gen_body(ir_gen *gen, const ir_gen_nest *nest, bool along) {
     gen->memo = &memo;
     gen->op = op;
     if (ir_is(op, IR_SCALAR)) {
-      if (!value_reduces(nest, ir_op_result(op, 0))) ir_gen_let(gen, op);
+      /* Under a condition, and in steps, it is computed where it is used. */
+      if (!nest->inner_count && !value_reduces(nest, ir_op_result(op, 0))) ir_gen_let(gen, op);
     } else if (ir_is(op, IR_STORE) && is_reduction(op)) {
       ir_gen_reduction(gen, nest, op, along);
     } else if (ir_is(op, IR_STORE)) {
-      if (nest->count > nest->spatial) ir_gen_fail(gen, "a store without a reducer in a nest with reduction axes");
+      if (is_reducing(nest)) ir_gen_fail(gen, "a store without a reducer in a nest with reduction axes");
       ir_gen_owner owner;
       ir_gen_enter(gen, &owner, op);
       ir_reg value = ir_gen_expr(gen, ir_get_expr_at(op, "args", 0));
