@@ -2,6 +2,7 @@
 /* base/command.c - command lines: reads argv with an option table, prints help. Needs base/opt. */
 #include "base/command.h"
 
+#include "base/output.h"
 #include "base/vec.h"
 
 typedef struct reader {
@@ -130,24 +131,35 @@ void ir_command_help(const ir_command *command, ir_text *text) {
   if (command->help) command->help(command->user, text);
 }
 
-/* Answers `--help` and `--version` wherever they stand before `--`. */
-static bool answered(const ir_command *command, int argc, char **argv) {
+static int answer(ir_diags *diags, ir_text *text) {
+  ir_output *output = ir_output_open(diags, "-");
+  if (output) ir_output_text(output, text->at);
+  ir_text_free(text);
+  bool fine = output && ir_output_commit(output);
+  ir_diags_flush(diags);
+  return fine ? IR_EXIT_OK : IR_EXIT_INPUT;
+}
+
+/* Answers `--help` and `--version` wherever they stand before `--`; -1 where neither does. */
+static int answered(const ir_command *command, ir_diags *diags, int argc, char **argv) {
+  ir_text text = {0};
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-    if (!strcmp(argv[i], "--version")) return printf("%s %s\n", command->name, RILL_VERSION), true;
+    if (!strcmp(argv[i], "--version")) {
+      ir_text_printf(&text, "%s %s\n", command->name, RILL_VERSION);
+      return answer(diags, &text);
+    }
     if (strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
-    ir_text text = {0};
     ir_command_help(command, &text);
-    fputs(text.at, stdout);
-    ir_text_free(&text);
-    return true;
+    return answer(diags, &text);
   }
-  return false;
+  return -1;
 }
 
 int ir_command_parse(const ir_command *command, ir_diags *diags, ir_arena *arena, int argc, char **argv, void *into,
                      ir_args *args) {
   *args = (ir_args){0};
-  if (answered(command, argc, argv)) return fflush(stdout) ? IR_EXIT_INPUT : IR_EXIT_OK;
+  int status = answered(command, diags, argc, argv);
+  if (status >= 0) return status;
   ir_opt_site site = {.diags = diags, .arena = arena, .where = command->name, .given = &args->given};
   reader r = {command, &site, into, args, argv + (argc > 0), argv + argc};
   bool ok = ir_opt_defaults(&site, command->options, into);
