@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "ran
 import kernels  # noqa: E402
 import ways  # noqa: E402
 
-NUMBER = 160
+NUMBER = 90
 
 
 def check(seed, folder):

@@ -46,6 +46,7 @@ class Program:
         self.lines = []
         self.private = []
         self.depth = 0
+        self.extra = []  # symbols that no parameter binds
         self.symbols = {s: self.rng.choice([1, 1, 2, 3, 5, 7, 8, 17]) for s in ("n", "m", "k")}
         self.params, self.arrays, values = [], [], []
         for i in range(self.rng.randint(1, 4)):
@@ -105,7 +106,7 @@ class Program:
 
     def extent(self):
         if self.rng.random() < 0.45:
-            symbol = self.rng.choice(list(self.symbols))
+            symbol = self.rng.choice(["n", "m", "k"])
             return self.symbols[symbol], symbol
         value = self.rng.choice([1, 1, 2, 3, 4, 5, 8, 13, 16, 33]) if self.rng.random() > 0.04 else 0
         return value, str(value)
@@ -161,10 +162,10 @@ class Program:
     # --- statements ---
 
     def statements(self, count):
-        kinds = [(self.unary, 5), (self.binary, 6), (self.compare, 2), (self.cast, 2), (self.reduce, 4), (self.matmul, 3),
+        kinds = [(self.test, 2), (self.pair, 2), (self.data_extent, 1), (self.tuples, 1), (self.slope, 1), (self.adaptive, 1), (self.unary, 5), (self.binary, 6), (self.compare, 2), (self.cast, 2), (self.reduce, 4), (self.matmul, 3),
                  (self.move, 7), (self.join, 2), (self.cut, 3), (self.take, 2), (self.fill, 2), (self.window, 2), (self.choose, 2),
                  (self.pad, 2), (self.norm, 1), (self.quantize, 0.1), (self.shapes, 1), (self.nonzero, 0.5)]
-        nests = [(self.branch, 1), (self.rounds, 1), (self.flow, 1), (self.function, 1)]
+        nests = [(self.branch, 1), (self.rounds, 1), (self.flow, 1), (self.function, 1), (self.closure, 0.3)]
         for _ in range(count):
             offered = kinds + (nests if self.depth < 2 and not getattr(self, "flowing", False) else [])
             for _ in range(20):
@@ -222,6 +223,69 @@ class Program:
             if self.broadcast(x, y, z):
                 return self.emit(f"ewise_fma({x.name}, {y.name}, {z.name})", (x.dtype, *self.broadcast(x, y, z)))
         return self.emit(f"{self.rng.choice(ops)}({pair[0].name}, {pair[1].name})", (x.dtype, shape, text))
+
+    def test(self):
+        x = self.pick(lambda v: v.dtype not in SMALL)
+        if x.dtype == "bool":
+            return self.emit(f"{self.rng.choice(['logical_not', 'bitwise_not'])}({x.name})", ("bool", x.shape, x.text))
+        if x.is_int() and self.rng.random() < 0.5:
+            return self.emit(f"bitwise_not({x.name})", (x.dtype, x.shape, x.text))
+        return self.emit(f"{self.rng.choice(['isnan', 'isinf', 'isfinite'])}({x.name})", ("bool", x.shape, x.text))
+
+    def pair(self):
+        x = self.pick(lambda v: v.is_float() and v.dtype not in SMALL)
+        if not x:
+            return False
+        y = self.partner(x)
+        return self.emit(f"log_add_exp({x.name}, {y.name})", (x.dtype, *self.broadcast(x, y)))
+
+    def slope(self):
+        x = self.pick(lambda v: v.is_float() and v.dtype not in SMALL and v.shape)
+        if not x:
+            return False
+        axis = self.rng.randrange(len(x.shape))
+        a = self.emit(f"full({self.scalar(x.dtype)}, shape=[{x.text[axis]}])", (x.dtype, [x.shape[axis]], [x.text[axis]]))
+        return self.emit(f"nn.prelu({x.name}, {a.name}, axis={axis - len(x.shape) if self.rng.random() < 0.5 else axis})", (x.dtype, x.shape, x.text))
+
+    def adaptive(self):
+        x = self.pick(lambda v: len(v.shape) == 4 and v.is_float() and v.dtype not in SMALL and min(v.shape) >= 1)
+        if not x:
+            return False
+        size = [self.rng.randint(1, 4), self.rng.randint(1, 4)]
+        return self.emit(f"nn.adaptive_avg_pool2d({x.name}, output_size={size})", (x.dtype, [*x.shape[:2], *size], [*x.text[:2], *map(str, size)]))
+
+    def tuples(self):
+        """A tuple taken apart again, or one that a condition chooses."""
+        a, b = self.pick(), self.pick()
+        name = self.name()
+        self.lines.append("  " * (self.depth + 2) + f"{name} = tuple({a.name}, {b.name})")
+        i, v = self.rng.choice([(0, a), (1, b)])
+        return self.emit(f"{name}[{i}]", (v.dtype, v.shape, v.text))
+
+    def data_extent(self):
+        """Extents that only the data tells, as symbols of their own."""
+        if self.depth or getattr(self, "flowing", False):
+            return False
+        value, symbol = self.rng.choice([1, 2, 5, 9]), self.name().replace("%v", "s")
+        c, shape = self.emit(f"const([{value}]) : i64[1]", ("i64", [1])), self.name()
+        cast = self.name()
+        pad = "  " * (self.depth + 2)
+        self.lines += [pad + f"{shape} = tensor_to_shape({c.name})", pad + f"{cast} = match_cast({shape}) : shape[{symbol}]"]
+        self.symbols[symbol] = value
+        self.extra.append(symbol)
+        return self.emit(f"full({self.scalar('f32')}, shape=[{symbol}])", ("f32", [value], [symbol]))
+
+    def closure(self):
+        """A function value that uses a value around it."""
+        x = self.pick(lambda v: v.dtype == "f32" and all(t.isdigit() for t in v.text))
+        if not x:
+            return False
+        name, own = self.name(), self.name()
+        kind = f"f32[{', '.join(x.text)}]"
+        pad = "  " * (self.depth + 2)
+        inner = self.name()
+        self.lines += [pad + f"{name} = func(%p{own[1:]}: {kind}) -> {kind} {{", pad + f"  {inner} = add(%p{own[1:]}, {x.name}) : {kind}", pad + f"  return {inner}", pad + "}"]
+        return self.emit(f"call({name}, {x.name})", ("f32", x.shape, x.text))
 
     def compare(self):
         x = self.pick()
@@ -309,7 +373,7 @@ class Program:
             return self.emit(f"squeeze({x.name}, axis=[{at}])", (x.dtype, x.shape[:at] + x.shape[at + 1:], x.text[:at] + x.text[at + 1:]))
         if kind == "broadcast" and rank < 5:
             extent, text = self.extent()
-            if x.size() * extent > 3000 or (text in self.symbols and text not in self.bound()):
+            if x.size() * extent > 3000 or (text in self.symbols and text not in self.bound() and text not in self.extra):
                 return False
             return self.emit(f"broadcast_to({x.name}, shape=[{', '.join((text,) + x.text)}])",
                              (x.dtype, (extent,) + x.shape, (text,) + x.text))
@@ -413,12 +477,24 @@ class Program:
         if min(d + 2 * pad[i] - size[i] for i, d in enumerate(x.shape[2:])) < 0:
             return False
         attributes = f"strides={stride}, padding={pad}"
+        dilation = [self.rng.randint(1, 2), self.rng.randint(1, 2)] if self.rng.random() < 0.3 else [1, 1]
+        reach = [(s - 1) * d + 1 for s, d in zip(size, dilation)]
+        if min(d + 2 * pad[i] - reach[i] for i, d in enumerate(x.shape[2:])) < 0:
+            return False
+        out = [(d + pad[i] + pad[i + 2] - reach[i]) // stride[i] + 1 for i, d in enumerate(x.shape[2:])]
+        attributes += f", dilation={dilation}"
         if self.rng.random() < 0.5:
             channels = self.rng.choice([1, 2, 5])
             w = self.emit(f"full({self.scalar(x.dtype)}, shape=[{channels}, {x.text[1]}, {size[0]}, {size[1]}])",
                           (x.dtype, [channels, x.shape[1], *size], [str(channels), x.text[1], *map(str, size)]))
             return self.emit(f"nn.conv2d({x.name}, {w.name}, {attributes})", (x.dtype, [x.shape[0], channels, *out], [x.text[0], str(channels), *map(str, out)]))
         op = "nn.avg_pool2d" if x.is_float() and self.rng.random() < 0.5 else "nn.max_pool2d"
+        attributes += f", count_include_pad={self.rng.choice(['true', 'false'])}"
+        if self.rng.random() < 0.3:  # the last window counts where it starts before the padding behind
+            attributes += ", ceil_mode=true"
+            for i, d in enumerate(x.shape[2:]):
+                out[i] = -((reach[i] - d - pad[i] - pad[i + 2]) // stride[i]) + 1
+                out[i] -= (out[i] - 1) * stride[i] >= d + pad[i]
         return self.emit(f"{op}({x.name}, pool_size={size}, {attributes})", (x.dtype, [*x.shape[:2], *out], [*x.text[:2], *map(str, out)]))
 
     def pad(self):
