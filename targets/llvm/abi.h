@@ -37,7 +37,9 @@ struct rill_context {
   int32_t (*parallel)(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data);
   /* Only in code that is measured: before a kernel runs, with BYTES below 0, and after it, with the bytes of its buffers. */
   void (*launch)(rill_context *context, const char *kernel, int64_t bytes);
+  int64_t depth; /* of calls of graph functions in each other; 0 where none runs */
 };
+enum { RILL_MOST_CALLS = 1000 }; /* in each other, as the interpreter takes them */
 
 /* A graph function: 0, or not after `fail` or `alloc` reported something; then no output holds memory. */
 typedef int32_t rill_entry(rill_context *context, const rill_tensor *inputs, rill_tensor *outputs);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/host_call.c - calls of kernels, with the symbols of their types, and of graph functions. */
+#include "targets/llvm/abi.h"
 #include "targets/llvm/host.h"
 
 #include "ir/infer.h"
@@ -290,6 +291,18 @@ static LLVMValueRef descriptors(host *h, size_t count, const char *name) {
   return emit_stack(&h->f, LLVMArrayType2(h->f.unit->tensor_type, count ? count : 1), 8, name);
 }
 
+/* Recursion ends with a message, not with the stack. */
+static LLVMValueRef enter_call(host *h, const ir_op *op, LLVMValueRef *depth) {
+  emit_unit *unit = h->f.unit;
+  LLVMValueRef at = LLVMBuildStructGEP2(B, unit->context_type, h->f.context, 6, "");
+  *depth = LLVMBuildLoad2(B, unit->i64, at, "depth");
+  LLVMValueRef fits = LLVMBuildICmp(B, LLVMIntSLT, *depth, emit_i64(unit, RILL_MOST_CALLS), "");
+  const char *text = ir_arena_printf(&h->f.scratch, "calls are nested more than %d deep", RILL_MOST_CALLS);
+  emit_require(&h->f, fits, op->range, ir_op_loc(op), text, 0, NULL);
+  LLVMBuildStore(B, LLVMBuildAdd(B, *depth, emit_i64(unit, 1), ""), at);
+  return at;
+}
+
 static void call_function(host *h, ir_op *op, ir_func *func) {
   emit_unit *unit = h->f.unit;
   size_t ins = 0, outs = 0, at = 0;
@@ -304,7 +317,9 @@ static void call_function(host *h, ir_op *op, ir_func *func) {
   at = 0;
   for (size_t i = 0; i < op->result_count; i++) prepare(h, outputs, &at, ir_op_result(op, i)->type);
   LLVMValueRef args[] = {h->f.context, inputs, outputs};
+  LLVMValueRef depth, depth_at = enter_call(h, op, &depth);
   LLVMValueRef status = LLVMBuildCall2(B, unit->entry_type, emit_host_declare(unit, func), args, 3, "");
+  LLVMBuildStore(B, depth, depth_at);
   emit_require_ok(&h->f, status);
   at = 0;
   for (size_t i = 0; i < op->result_count; i++) {

@@ -37,7 +37,7 @@ emit_unit *emit_unit_new(ir_module *source, ir_arena *arena, const emit_target *
   /* As targets/llvm/abi.h has them. */
   LLVMTypeRef ptr = unit->ptr;
   unit->tensor_type = struct_type(unit, "rill_tensor", (LLVMTypeRef[]){ptr, ptr}, 2);
-  unit->context_type = struct_type(unit, "rill_context", (LLVMTypeRef[]){ptr, ptr, ptr, ptr, ptr, ptr}, 6);
+  unit->context_type = struct_type(unit, "rill_context", (LLVMTypeRef[]){ptr, ptr, ptr, ptr, ptr, ptr, unit->i64}, 7);
   unit->failure_type = struct_type(unit, "rill_failure", (LLVMTypeRef[]){ptr, ptr, unit->i32, unit->i32}, 4);
   unit->entry_type = LLVMFunctionType(unit->i32, (LLVMTypeRef[]){ptr, ptr, ptr}, 3, 0);
   return unit;

@@ -81,18 +81,26 @@ static ir_func *find_entry(struct job *job, ir_module *module) {
   return NULL;
 }
 
+/* What ENTRY does not reach is not compiled: it may hold what the target cannot do. */
+static void hide_others(ir_module *module, const ir_func *entry) {
+  ir_each_body(func, module) {
+    if (func != entry) func->item.flags |= IR_ITEM_PRIVATE;
+  }
+}
+
 /* The default pipeline of a compiled target, unless the module is lowered already. */
-static bool lower(struct job *job, ir_module *module) {
+static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
   if (job->options.target == ON_INTERP) {
     const ir_pipeline none = {0};
     return ir_pipeline_run(module, &none, &job->options.run);
   }
   const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-run"};
   ir_pipeline pipeline = {0};
-  if (!ir_pipeline_parse(&site, &pipeline, ir_lit("default{target=llvm}"))) return false;
+  if (!ir_pipeline_parse(&site, &pipeline, ir_lit("dce,default{target=llvm}"))) return false;
+  hide_others(module, entry);
   bool lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
                  !ir_property_violation(module, IR_PROPERTY_NO_DATAFLOW) && !ir_property_violation(module, IR_PROPERTY_BUFFERS);
-  if (lowered) pipeline.count = 0;
+  if (lowered) pipeline.count = 1;
   return ir_pipeline_run(module, &pipeline, &job->options.run);
 }
 
@@ -133,7 +141,7 @@ static bool run_module(struct job *job, ir_module *module) {
   size_t count = 0;
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
   double start = ir_now();
-  if (!inputs || !lower(job, module) || !(entry = find_entry(job, module))) return false;
+  if (!inputs || !lower(job, module, entry) || !(entry = find_entry(job, module))) return false;
   const ir_executor_options executor_options = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
   ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
                                                        : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
