@@ -270,7 +270,8 @@ static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struc
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
   if (start < 0) start += size;
   if (end < 0) end = end < -size ? low : end + size;
-  start = start < low ? low : start > high ? high : start;
+  if (start < 0) start = 0;
+  if (start > high) start = high; /* -1 where there are no elements */
   end = end < low ? low : end > high ? high : end;
   ir_onnx_known *result = ir_onnx_known_new(n->im, known->dtype, 1, known->count);
   size_t count = 0;
@@ -279,12 +280,33 @@ static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struc
   return ir_onnx_out_known(n, 0, result);
 }
 
+/* Going backwards, a start before the first element is the first element; NumPy, and strided_slice, have nothing then. */
+static const ir_expr *backward_start(ir_onnx_node *n, const struct slice *s, size_t i, const ir_value *x, int rank) {
+  int64_t start;
+  bool backward = s->step_count && s->steps[i] < 0;
+  if (!backward || !ir_expr_is_int(s->starts[i], &start) || start >= 0) return s->starts[i];
+  int axis = ir_onnx_axis(n, s->axis_count ? s->axes[i] : (int64_t)i, rank);
+  if (axis < 0) return NULL;
+  const ir_expr *extent = ir_onnx_dim(x, (size_t)axis);
+  if (!extent) {
+    ir_onnx_fail(n, "not implemented: a start of %lld on an axis whose extent is only known when it runs", (long long)start);
+    return NULL;
+  }
+  return ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, IR_S_MAX, s->starts[i], ir_dim_sub(CONTEXT, NULL, ir_expr_i64(CONTEXT, 0), extent)));
+}
+
 static bool slice(ir_onnx_node *n, const struct slice *s) {
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
   if (known && known_slice(n, known, s)) return true;
   ir_value *x = ir_onnx_in(n, 0);
-  return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_STRIDED_SLICE, IR_OPERANDS(x),
-                                          IR_SET({"begin", ir_attr_dims(CONTEXT, s->count, s->starts)}, {"end", ir_attr_dims(CONTEXT, s->count, s->ends)},
+  int rank = ir_onnx_rank(n, x);
+  const ir_expr **starts = ir_new_array(&n->im->arena, const ir_expr *, s->count + 1);
+  for (size_t i = 0; i < s->count; i++) {
+    starts[i] = rank < 0 ? NULL : backward_start(n, s, i, x, rank);
+    if (!starts[i]) return false;
+  }
+  return rank >= 0 && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_STRIDED_SLICE, IR_OPERANDS(x),
+                                          IR_SET({"begin", ir_attr_dims(CONTEXT, s->count, starts)}, {"end", ir_attr_dims(CONTEXT, s->count, s->ends)},
                                                  {"strides", s->step_count ? ir_attr_ints(CONTEXT, s->step_count, s->steps) : NULL},
                                                  {"axes", s->axis_count ? ir_attr_ints(CONTEXT, s->axis_count, s->axes) : NULL})));
 }

@@ -71,6 +71,13 @@ case("Unsqueeze, axis -1", [node("Unsqueeze", "p a", "y")], {}, {"p": np.array(5
 case("a shape of too many elements", [node("Reshape", "p s", "y")], {}, {"p": i64(5, 6), "s": i64(3)}, "shape [2] cannot become [3]")
 case("a shape of no axis", [node("Reshape", "p s", "y")], {}, {"p": i64(5, 6), "s": i64()}, "shape [2] cannot become []")
 case("a shape of the same", [node("Reshape", "p s", "y")], {}, {"p": i64(5, 6), "s": i64(2)}, {"y": i64(5, 6)})
+# --- slices: a start is clamped to the elements there are, also backwards ---
+case("backwards from before the first", [node("Slice", "x s e a d", "y")], {"x": PAIR}, {"s": i64(-5), "e": i64(-2**31), "a": i64(1), "d": i64(-2)}, {"y": PAIR[:, :1]})
+case("backwards from before the first of a symbol", [node("Slice", "x s e a d", "y")], {"x": PAIR},
+     {"s": i64(-5), "e": i64(-2**63), "a": i64(-1), "d": i64(-1)}, {"y": PAIR[:, :1]}, dims={"x": [2, "n"]})
+case("backwards from the last of a symbol", [node("Slice", "x s e a d", "y")], {"x": PAIR},
+     {"s": i64(-1), "e": i64(-2**63), "a": i64(-1), "d": i64(-1)}, {"y": PAIR[:, ::-1]}, dims={"x": [2, "n"]})
+case("backwards, known", [node("Slice", "p s e a d", "y")], {}, {"p": i64(5, 6), "s": i64(-9), "e": i64(-2**63), "a": i64(0), "d": i64(-1)}, {"y": i64(5)})
 # --- what is given but not taken ---
 case("an input too many", [node("Relu", "x x", "y")], {"x": PAIR}, {}, "Relu: input 1 ('x') is not supported")
 case("an output too many", [node("Relu", "x", "y z")], {"x": PAIR}, {}, "Relu: output 1 ('z') is not supported")
