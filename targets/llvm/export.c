@@ -147,6 +147,20 @@ static bool is_support(LLVMValueRef function) {
   return length > 13 && !strncmp(name, "rill_support_", 13);
 }
 
+/* Systems of one architecture may differ in names and preferred alignments, which the support code takes as they come; not in
+ * the size of pointers and the order of bytes. */
+static bool fits_layout(emit_unit *unit, LLVMModuleRef support) {
+  LLVMTargetDataRef own = LLVMGetModuleDataLayout(unit->module), made_for = LLVMGetModuleDataLayout(support);
+  if (LLVMPointerSize(own) == LLVMPointerSize(made_for) && LLVMByteOrder(own) == LLVMByteOrder(made_for)) {
+    LLVMSetDataLayout(support, unit->target->layout);
+    return true;
+  }
+  ir_error_in(unit->context->diags, "llvm", "not implemented: '%s', whose pointers or order of bytes are not those of its architecture",
+              unit->target->triple);
+  LLVMDisposeModule(support);
+  return false;
+}
+
 bool emit_link_support(emit_unit *unit) {
   const emit_bitcode *code = support_for(unit->target->triple);
   if (!code) {
@@ -157,6 +171,7 @@ bool emit_link_support(emit_unit *unit) {
   LLVMModuleRef support = NULL;
   bool broken = LLVMParseBitcodeInContext2(unit->llvm, buffer, &support);
   LLVMDisposeMemoryBuffer(buffer);
+  if (!broken && !fits_layout(unit, support)) return false;
   if (!broken) {
     LLVMSetTarget(support, unit->target->triple);
     broken = LLVMLinkModules2(unit->module, support);
