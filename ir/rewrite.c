@@ -57,10 +57,44 @@ struct sweep {
   const ir_rule *const *sets;
   size_t set_count, limit, applied;
   uint64_t *hits;
+  bool overwrites; /* the function has calls that do */
 };
+
+bool ir_value_is_overwritten(const ir_value *value) {
+  for (const ir_use *use = value->uses; use; use = use->next) {
+    if (!ir_is(use->user, IR_CALL_TIR_INPLACE)) continue;
+    int64_t place = use - ir_op_uses(use->user);
+    for (size_t i = 0; i < ir_get_count(use->user, "inplace"); i++) {
+      if (ir_get_int_at(use->user, "inplace", i) == place) return true;
+    }
+  }
+  return false;
+}
+
+/* The results of OP, its operands, or those that they are made of, LEVELS up. */
+static bool touches_overwritten(const ir_op *op, unsigned levels) {
+  for (size_t i = 0; i < op->result_count; i++) {
+    if (ir_value_is_overwritten(ir_op_result(op, i))) return true;
+  }
+  for (size_t i = 0; i < op->operand_count; i++) {
+    const ir_value *operand = ir_op_operand(op, i);
+    if (ir_value_is_overwritten(operand)) return true;
+    const ir_op *maker = ir_value_op(operand);
+    if (maker && levels && touches_overwritten(maker, levels - 1)) return true;
+  }
+  return false;
+}
+
+static bool note_overwriting(void *user, ir_op *op) {
+  struct sweep *s = user;
+  s->overwrites |= ir_is(op, IR_CALL_TIR_INPLACE);
+  return true;
+}
 
 /* Applies the first rule that fits; whether one did. */
 static bool apply_one(struct sweep *s, ir_op *op) {
+  enum { LEVELS = 2 }; /* rules look no further up */
+  if (s->overwrites && touches_overwritten(op, LEVELS)) return false;
   size_t index = 0;
   for (size_t k = 0; k < s->set_count; k++) {
     for (const ir_rule *rule = s->sets[k]; rule->apply; rule++, index++) {
@@ -88,6 +122,7 @@ static bool sweep_region(struct sweep *s, ir_region *region) {
 
 size_t ir_rewrite(ir_rewriter *rw, const ir_rule *const *sets, size_t set_count, size_t limit, uint64_t *hits) {
   struct sweep s = {.rw = rw, .sets = sets, .set_count = set_count, .limit = limit, .hits = hits};
+  ir_walk(rw->func->body, IR_PRE_ORDER, note_overwriting, &s);
   while (sweep_region(&s, rw->func->body) && !rw->failed) {
     if (limit && s.applied >= limit) break;
   }

@@ -46,7 +46,8 @@ typedef struct ir_rule {
   const char *doc; /* "permute_dims(permute_dims(x)) -> permute_dims(x)" */
 } ir_rule;
 
-/* Applies RULES until none applies (or LIMIT applications, 0 for no limit). HITS (may be NULL) counts each rule's uses.
+/* Applies RULES until none applies (or LIMIT applications, 0 for no limit), but not at values that are overwritten in place:
+ * who takes another's place, or reads past an operation, is read longer than before. HITS (may be NULL) counts each rule's uses.
  * Returns the number of applications. */
 size_t ir_rewrite(ir_rewriter *rw, const ir_rule *const *sets, size_t set_count, size_t limit, uint64_t *hits);
 
@@ -60,6 +61,8 @@ static inline bool ir_replace1(ir_rewriter *rw, ir_op *op, ir_value *value) { re
 /* --- effects --- */
 /* Erasing, merging or moving OP (what is in its regions included) changes nothing that anybody can see. */
 bool ir_op_is_pure(const ir_op *op);
+/* A call_tir_inplace overwrites VALUE: nobody may use it behind that, nor may it stand for another value. */
+bool ir_value_is_overwritten(const ir_value *value);
 /* OP may be erased when its results are unused: pure, or a fresh allocation, and checks nothing. */
 bool ir_op_is_removable(const ir_op *op);
 

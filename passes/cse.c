@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* passes/cse.c - merge equal pure operations where the first dominates the second. Allocations are never merged, nor
- * what checks or writes. Needs nothing, keeps everything. */
+ * what checks or writes, nor what is overwritten in place. Needs nothing, keeps everything. */
 #include "passes/pass.h"
 
 enum { MERGED };
@@ -77,6 +77,13 @@ static bool encloses(const ir_region *outer, const ir_region *inner) {
   return false;
 }
 
+static bool is_overwritten(const ir_op *op) {
+  for (size_t i = 0; i < op->result_count; i++) {
+    if (ir_value_is_overwritten(ir_op_result(op, i))) return true;
+  }
+  return false;
+}
+
 static void visit(struct table *t, ir_op *op) {
   const void *key = (const void *)(uintptr_t)hash_of(op);
   void **bucket = ir_map_slot(t->run->scratch, &t->buckets, key);
@@ -95,7 +102,7 @@ static void visit(struct table *t, ir_op *op) {
 static void visit_region(struct table *t, ir_region *region) {
   ir_each_op(op, region) {
     if (is_candidate(op)) {
-      visit(t, op);
+      if (!is_overwritten(op)) visit(t, op);
       continue;
     }
     for (size_t i = 0; i < op->region_count; i++) visit_region(t, ir_op_region(op, i));

@@ -48,6 +48,7 @@ static void free_stacks(stack *stacks, size_t count) {
   ir_heap_free(stacks);
 }
 
+/* What a round stacks is what it is now: later rounds may write to memory that somebody else has a hold of. */
 static bool push_output(ir_activation *a, const ir_step *step, stack *s, const ir_object *object) {
   const ir_type element = {.kind = IR_TYPE_TENSOR};
   ir_object *tensor = ir_object_coerce(a->interp, &element, ir_object_retain((ir_object *)(uintptr_t)object));
@@ -59,8 +60,11 @@ static bool push_output(ir_activation *a, const ir_step *step, stack *s, const i
     s->capacity = s->capacity ? s->capacity * 2 : 16;
     s->at = ir_heap_realloc(s->at, ir_size_mul(s->capacity, sizeof *s->at));
   }
-  s->at[s->count++] = ir_tensor_retain(tensor->tensor);
+  bool own = tensor->refs == 1 && ir_tensor_is_exclusive(tensor->tensor);
+  ir_tensor *kept = own ? ir_tensor_retain(tensor->tensor) : ir_tensor_copy(a->interp->meter, tensor->tensor);
   ir_object_release(tensor);
+  if (!kept) return ir_step_fail(a, step, "loop: no memory for a stacked output");
+  s->at[s->count++] = kept;
   return true;
 }
 
