@@ -121,6 +121,8 @@ static void make_user_step(struct making *m) {
   size_t states = m->reducer->state_count;
   ir_gen_owner owner;
   ir_gen_enter(gen, &owner, m->store);
+  /* States change each round: what is made of them alone belongs inside, too. */
+  for (size_t i = 0; i < states; i++) ir_gen_info(gen, m->states[i])->depth = gen->depth;
   for (size_t i = 0; i < body->arg_count; i++) {
     ir_dtype dtype = ir_type_dtype(body->args[i]->type);
     ir_reg reg = i < states ? m->states[i] : ir_gen_cast(gen, ir_gen_expr(gen, ir_get_expr_at(m->store, "args", i - states)), dtype);
