@@ -75,6 +75,8 @@ bool ir_step_loop(ir_activation *a, const ir_step *step);
 bool ir_step_dataflow(ir_activation *a, const ir_step *step);
 
 /* graph_host.c */
+/* Fills fresh memory with what nobody has written: NaN, -1, true. */
+void ir_step_poison(ir_tensor *tensor);
 bool ir_step_host(ir_activation *a, const ir_step *step);
 
 /* graph_step.c */

@@ -127,6 +127,7 @@ static ir_tensor *fresh(ir_activation *a, const ir_step *step, const ir_symbols 
   ir_heap_free(dims);
   if (!known) ir_step_fail(a, step, "%s: the extents of a result are not known", ir_op_row(step->op)->name);
   else if (!tensor) ir_step_fail(a, step, "%s: no memory for a result", ir_op_row(step->op)->name);
+  else ir_step_poison(tensor);
   return tensor;
 }
 

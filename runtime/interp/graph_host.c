@@ -18,7 +18,7 @@ static bool extents(ir_activation *a, const ir_step *step, const ir_type *type, 
   return true;
 }
 
-static void poison(ir_tensor *tensor) {
+void ir_step_poison(ir_tensor *tensor) {
   if (tensor->size) memset(tensor->data, tensor->dtype == IR_BOOL ? 1 : 0xff, tensor->size);
 }
 
@@ -28,7 +28,7 @@ static bool step_alloc(ir_activation *a, const ir_step *step) {
   if (!extents(a, step, type, dims)) return false;
   ir_tensor *tensor = ir_tensor_new(a->interp->meter, ir_type_dtype(type), type->count, dims);
   if (!tensor) return ir_step_fail(a, step, "%s: no memory", ir_op_row(step->op)->name);
-  poison(tensor);
+  ir_step_poison(tensor);
   ir_step_result(a, step, 0, ir_object_tensor(tensor));
   return true;
 }
@@ -50,7 +50,7 @@ static bool make_storage(ir_activation *a, const ir_step *step, size_t count, co
   if (!ir_pack(count, bytes, live, offsets, &total)) return ir_step_fail(a, step, "host.alloc: a size is negative, or all together pass 60 bits");
   ir_tensor *all = ir_tensor_new(a->interp->meter, IR_U8, 1, &total);
   if (!all) return ir_step_fail(a, step, "host.alloc: no memory for %" PRId64 " bytes", total);
-  poison(all);
+  ir_step_poison(all);
   for (size_t i = 0; i < count; i++) {
     ir_step_result(a, step, i, ir_object_tensor(ir_tensor_slice(all, offsets[i], IR_U8, 1, &bytes[i])));
   }
@@ -81,7 +81,7 @@ static bool step_host_tensor(ir_activation *a, const ir_step *step) {
     if (!ir_tensor_extent(ir_type_dtype(type), type->count, dims, &count, &bytes)) return ir_step_fail(a, step, "host.tensor: no tensor has these extents");
     return ir_step_fail(a, step, "host.tensor: %" PRId64 " bytes at offset %" PRId64 " of storage of %zu: not in it, or not aligned", bytes, offset, storage->size);
   }
-  poison(tensor);
+  ir_step_poison(tensor);
   ir_step_result(a, step, 0, ir_object_tensor(tensor));
   return true;
 }
