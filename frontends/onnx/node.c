@@ -281,7 +281,7 @@ bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
 ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value) {
   if (!like) return NULL;
   ir_dtype dtype = ir_type_dtype(like->type);
-  if (!ir_is_float(dtype) && value != (double)(int64_t)value) {
+  if (!ir_is_float(dtype) && (!(value > -0x1p63 && value < 0x1p63) || value != (double)(int64_t)value)) {
     ir_onnx_fail(n, "not implemented: %g times integers", value);
     return NULL;
   }

@@ -113,6 +113,7 @@ bool import_resize(ir_onnx_node *n) {
     r.size_count = sizes->count;
   }
   /* Nothing else looks at the region. */
-  if (!strcmp(r.place, "tf_crop_and_resize") && !ir_onnx_in_floats(n, 1, &r.roi, &r.roi_count)) return false;
+  bool region = ir_onnx_present(n, 1) && !strcmp(r.place, "tf_crop_and_resize");
+  if (region && !ir_onnx_in_floats(n, 1, &r.roi, &r.roi_count)) return false;
   return resized(n, x, &r);
 }
