@@ -158,7 +158,7 @@ const ir_expr *ir_lower_let(ir_nest_at *n, const char *name, const ir_expr *expr
   ir_builder b = ir_at_end(n->region);
   b.range = n->l->op->range;
   ir_op *op = ir_build_with(&b, IR_SCALAR, own.operands, own.count, IR_SET({"value", ir_attr_expr(context, expr)}), NULL, 0, &type, 1);
-  ir_op_result(op, 0)->name = ir_intern(context, ir_slice_of(name));
+  if (name) ir_op_result(op, 0)->name = ir_intern(context, ir_slice_of(name));
   return ir_frame_use(&n->frame, ir_op_result(op, 0));
 }
 

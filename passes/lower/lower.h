@@ -51,7 +51,7 @@ ir_nest_at ir_lower_open(ir_lowering *l, ir_value *target, size_t spatial, const
                          const ir_expr *const *reduced_extents);
 const ir_expr *ir_lower_axis(ir_nest_at *n, size_t i);  /* spatial, then reduced */
 const ir_expr *ir_lower_load(ir_nest_at *n, ir_value *buffer, const ir_expr *const *index); /* scalars as they are */
-/* `%NAME = EXPR`, bound before the store: the name. For what is used more than once, and for expressions that grow large. */
+/* `%NAME = EXPR`, bound before the store: the name (NULL: a number). For what is used more than once, and for expressions that grow large. */
 const ir_expr *ir_lower_let(ir_nest_at *n, const char *name, const ir_expr *expr);
 /* Adds conditions to the where clause; the expressions are over the axes alone. */
 void ir_lower_where(ir_nest_at *n, size_t count, const ir_expr *const *conditions);

@@ -25,6 +25,11 @@ bool legalize_elementwise(ir_lowering *l) {
   if (l->op->operand_count > 8) return ir_lower_missing(l, "more than 8 operands");
   for (size_t i = 0; i < l->op->operand_count; i++) operands[i] = broadcast_load(&n, i, result);
   const ir_expr *value = ir_element(l->context, l->op, ir_type_dtype(result), operands);
+  if (value && value->size > IR_EXPR_MAX_SIZE) {
+    /* Long indices, and operands that the formula has many times. */
+    for (size_t i = 0; i < l->op->operand_count; i++) operands[i] = ir_lower_let(&n, NULL, operands[i]);
+    value = ir_element(l->context, l->op, ir_type_dtype(result), operands);
+  }
   if (!value) return false;
   ir_lower_store(&n, NULL, NULL, NULL, value, NULL);
   return true;
