@@ -10,6 +10,9 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "random"))
+from ways import same  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 RUN = os.path.join(BUILD, "bin/ir-run")
@@ -347,15 +350,6 @@ def run(path, target, inputs, count, folder, *options):
     if done.returncode:
         return None, done.stderr.strip() or f"status {done.returncode}"
     return [np.load(o) for o in outputs], None
-
-
-def same(a, b):
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    if a.dtype.kind != "f":
-        return np.array_equal(a, b)
-    word = f"u{a.dtype.itemsize}"
-    return bool(np.all((np.ascontiguousarray(a).view(word) == np.ascontiguousarray(b).view(word)) | (np.isnan(a) & np.isnan(b))))
 
 
 def check(case, size, folder):
