@@ -146,6 +146,7 @@ body ::= body error BAD.
 stmts ::= .
 stmts ::= stmts stmt.
 stmt ::= error BAD. { ir_resolve_nothing(p); }
+stmt ::= BAD. { ir_resolve_nothing(p); }
 stmt ::= targets(T) ASSIGN expr(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, T, E, W, Y, L); }
 stmt ::= targets(T) ASSIGN stacking(E) with(W) ctypes(Y) loc(L). { ir_resolve_statement(p, T, E, W, Y, L); }
 stmt ::= targets(T) ASSIGN control(M) ctypes(Y) loc(L). { ir_resolve_made(p, T, M, Y, L); }

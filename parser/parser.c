@@ -64,8 +64,12 @@ static void nest(struct reader *r) {
 
 static void feed(struct reader *r) {
   nest(r);
-  if (!r->p->stopped) ir_grammar(r->grammar, r->kind, r->range);
+  r->p->rejected |= r->kind == T_BAD; /* which the grammar takes: it ends what is damaged */
+  if (!r->p->stopped && !r->p->rejected) ir_grammar(r->grammar, r->kind, r->range);
 }
+
+/* The current token can come. */
+static bool accepts(const struct reader *r) { return r->kind != T_BAD && ir_grammar_accepts(r->grammar, r->kind); }
 
 /* --- what was expected --- */
 
@@ -243,8 +247,45 @@ static bool starts_item(int kind) {
 
 /* Ends the blocks that are open, as far as the grammar lets them end. */
 static void close_blocks(struct reader *r) {
-  while (!r->p->stopped && !ir_grammar_accepts(r->grammar, r->kind) && ir_grammar_accepts(r->grammar, T_RBRACE)) {
+  while (!r->p->stopped && !accepts(r) && ir_grammar_accepts(r->grammar, T_RBRACE)) {
     ir_grammar(r->grammar, T_RBRACE, r->range);
+  }
+}
+
+/* `%a, %b = ...` on the line that the damage begins on: what follows may use these names. */
+static void expect_targets(struct reader *r) {
+  ir_parser *p = r->p;
+  const char *text = p->source->text, *line = text + (r->last.begin - p->source->base);
+  while (line > text && line[-1] != '\n') line--;
+  ir_lexer lexer = ir_lexer_new(p->source, (size_t)(line - text));
+  ir_range targets[16];
+  size_t count = 0;
+  int kind;
+  do {
+    if (count == ir_count_of(targets) || ir_lex(&lexer, &targets[count++]) != T_VALUE) return;
+    ir_range separator;
+    kind = ir_lex(&lexer, &separator);
+  } while (kind == T_COMMA);
+  for (size_t i = 0; kind == T_ASSIGN && i < count; i++) ir_expect_value(p, targets[i]);
+}
+
+/* The token that no other grammar rule takes ends what is on the stack. A statement that seems complete, but has more on
+ * its line, is not what was meant: nothing is said of what it means. */
+static void end_damaged(struct reader *r) {
+  ir_parser *p = r->p;
+  ir_diags *diags = p->diags;
+  bool quiet = !is_first_on_line(r);
+  if (quiet) p->diags = p->context->diags = ir_diags_new();
+  ir_grammar(r->grammar, T_BAD, r->range);
+  if (quiet) {
+    ir_diags_discard(p->diags);
+    ir_diags_free(p->diags);
+    p->diags = p->context->diags = diags;
+  }
+  if (p->block) {
+    expect_targets(r);
+  } else {
+    p->rest_failed = true; /* an item that others speak of */
   }
 }
 
@@ -253,7 +294,7 @@ static void close_blocks(struct reader *r) {
  */
 static void recover(struct reader *r) {
   ir_parser *p = r->p;
-  ir_grammar(r->grammar, T_BAD, r->range);
+  end_damaged(r);
   p->rejected = false;
   int depth = 1 + (int)p->regions; /* braces that are open where the innermost block stands */
   r->brackets = 0;
@@ -261,13 +302,13 @@ static void recover(struct reader *r) {
     bool first = is_first_on_line(r);
     if (first && starts_item(r->kind) && (r->kind != T_IMPURE || r->p->braces <= 1)) {
       close_blocks(r);
-      if (ir_grammar_accepts(r->grammar, r->kind)) {
+      if (accepts(r)) {
         r->p->braces = 1;
         return;
       }
     }
     bool here = r->p->braces <= depth;
-    if (here && (first || r->kind == T_RBRACE) && ir_grammar_accepts(r->grammar, r->kind)) return;
+    if (here && (first || r->kind == T_RBRACE) && accepts(r)) return;
     nest(r);
     read(r);
   }
@@ -276,12 +317,12 @@ static void recover(struct reader *r) {
 static void parse_carefully(struct reader *r) {
   ir_parser *p = r->p;
   for (;;) {
-    if (!ir_grammar_accepts(r->grammar, r->kind)) {
+    if (!accepts(r)) {
       report(r);
       if (p->stopped || !r->kind) return;
       recover(r);
       if (p->stopped) return;
-      if (!ir_grammar_accepts(r->grammar, r->kind)) return;
+      if (!accepts(r)) return;
     }
     feed(r);
     if (p->rejected) ir_parse_error(p, r->range, "syntax error"); /* the two disagree */

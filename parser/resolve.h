@@ -160,6 +160,8 @@ void ir_define_axis(ir_parser *p, ir_range name, ir_value *value);
 void ir_define_symbol(ir_parser *p, const ir_string *name, const ir_region *home);
 /* The value that a VALUE token names. Reports an unknown one once and gives a stand-in of type any. */
 ir_value *ir_find_value(ir_parser *p, ir_range name);
+/* A statement that cannot be read would have given a value this name: its uses are not reported. */
+void ir_expect_value(ir_parser *p, ir_range name);
 ir_value *ir_find_axis(ir_parser *p, const ir_string *name);
 const ir_expr *ir_find_symbol(ir_parser *p, const ir_string *name);
 /* Reports an unknown bare word. */

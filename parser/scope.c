@@ -171,6 +171,13 @@ static ir_value *stand_in(ir_parser *p) {
   return value;
 }
 
+void ir_expect_value(ir_parser *p, ir_range name) {
+  ir_slice text = name_of(p, name);
+  bool number = is_number(text);
+  void **slot = number ? (void **)numbered(p, text) : ir_map_slot(&p->names, &p->values, ir_parse_name(p, name));
+  if (slot && !(*slot && is_visible(*slot))) *slot = stand_in(p);
+}
+
 ir_value *ir_find_value(ir_parser *p, ir_range name) {
   ir_slice text = name_of(p, name);
   bool number = is_number(text);
