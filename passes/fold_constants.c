@@ -18,12 +18,15 @@ static const ir_opt options[] = {
     OPT_END,
 };
 
+/* A shape whose type tells it. */
+static bool is_known_shape(const ir_value *value) { return value->type->kind == IR_TYPE_SHAPE && ir_type_static_dims(value->type, NULL, NULL); }
+
+/* A value that is known without running anything. */
 static bool is_constant(const ir_value *value) {
   const ir_expr *expr = ir_value_closed_expr(value);
-  return ir_is_result_of(value, IR_CONST) || (expr && expr->code == IR_S_CONST);
+  return ir_is_result_of(value, IR_CONST) || is_known_shape(value) || (expr && expr->code == IR_S_CONST);
 }
 
-/* A value that is known without running anything: extents of a type, or a constant. */
 static bool foldable(const ir_op *op) {
   bool computes = ir_op_row(op)->numerics != IR_STRUCTURE || ir_is(op, IR_SHAPE_TO_TENSOR);
   if (!computes || op->region_count || !op->result_count || !ir_op_is_pure(op)) return false;
@@ -73,14 +76,26 @@ static bool within_budget(ir_pass_run *run, const ir_op *op) {
   return true;
 }
 
+static ir_value *shape_again(ir_pass_run *run, ir_builder *b, const ir_type *type) {
+  ir_value **extents = ir_new_array(run->scratch, ir_value *, type->count + 1);
+  for (size_t i = 0; i < type->count; i++) extents[i] = ir_build_scalar(b, ir_type_dim(type, i), NULL, 0);
+  return ir_build1(b, IR_SHAPE, extents, type->count, IR_NO_ATTRS);
+}
+
 /* OP alone in a function without parameters. */
 static ir_func *function_of(ir_pass_run *run, ir_op *op) {
   ir_func *func = ir_func_new(run->module, IR_ITEM_FUNC, ir_intern(run->context, ir_lit("fold")));
   ir_func_set_params(func, 0, NULL, true);
   ir_map values = {0};
+  ir_builder at = ir_at_end(func->body);
   for (size_t i = 0; i < op->operand_count; i++) {
-    if (ir_map_has(&values, ir_op_operand(op, i))) continue;
-    ir_op_clone(ir_value_op(ir_op_operand(op, i)), func->body, NULL, run->scratch, &values);
+    ir_value *operand = ir_op_operand(op, i);
+    if (ir_map_has(&values, operand)) continue;
+    if (is_known_shape(operand)) {
+      ir_map_put(run->scratch, &values, operand, shape_again(run, &at, operand->type));
+    } else {
+      ir_op_clone(ir_value_op(operand), func->body, NULL, run->scratch, &values);
+    }
   }
   ir_op *copy = ir_op_clone(op, func->body, NULL, run->scratch, &values);
   ir_value **results = ir_new_array(run->scratch, ir_value *, op->result_count);
@@ -90,8 +105,7 @@ static ir_func *function_of(ir_pass_run *run, ir_op *op) {
     results[i] = ir_op_result(copy, i);
     func->results[i] = results[i]->type;
   }
-  ir_builder b = ir_at_end(func->body);
-  ir_build_with(&b, IR_RETURN, results, op->result_count, IR_NO_ATTRS, NULL, 0, NULL, 0);
+  ir_build_with(&at, IR_RETURN, results, op->result_count, IR_NO_ATTRS, NULL, 0, NULL, 0);
   return func;
 }
 
