@@ -110,8 +110,8 @@ static void test_shapes(void) {
   INFER("reshape", "f32[n, 8]", "shape=[n, 2, 4]", "f32[n, 2, 4]");
   INFER("reshape", "f32[n, 8]", "shape=[n, 2, -1]", "f32[n, 2, 4]");
   INFER("reshape", "f32[n, 8]", "shape=[-1, 4]", "f32[n * 2, 4]");
-  INFER("reshape", "f32[b, 0, 4]", "shape=[0, 4]", "f32[0, 4]"); /* zero is zero */
-  INFER("reshape", "f32[2, 0]", "shape=[0, 2]", "f32[0, 2]");
+  INFER("reshape", "f32[b, 0, 4]", "shape=[0, 4]", "f32[0, 4]"); /* B019: zero is zero */
+  INFER("reshape", "f32[2, 0]", "shape=[0, 2]", "f32[0, 2]"); /* B020 */
   INFER("reshape", "f32[?, 8]", "shape=[-1, 4]", "f32[?, 4]");
   INFER("reshape", "f32[*]", "shape=[-1]", "f32[?]");
   INFER("reshape", "f32[3, 2]", "shape=[4]", "reshape: shape [3, 2] cannot become [4]: another number of elements");
@@ -204,7 +204,7 @@ static void test_nn(void) {
   INFER("nn.conv2d", "f32[1, 3, 8, 8] f32[4, 3, 3, 3]", "strides=[0]", "nn.conv2d: attribute 'strides' holds 0, expected at least 1");
   INFER("nn.conv2d", "f32[1, 3, 8, 8] f32[4, 3, 3, 3]", "padding=[1, 1, 1]",
         "nn.conv2d: attribute 'padding' has 3 entries, expected 1, 2 or 4");
-  /* A window that starts in the padding behind is dropped. */
+  /* B014: a window that starts in the padding behind is dropped. */
   INFER("nn.avg_pool2d", "f32[1, 3, 17, 17]", "pool_size=[2, 2], strides=[2, 2], padding=[1, 1], ceil_mode=true", "f32[1, 3, 9, 9]");
   INFER("nn.avg_pool2d", "f32[1, 1, 4, 4]", "pool_size=[3, 3], strides=[2, 2], ceil_mode=true", "f32[1, 1, 2, 2]");
   INFER("nn.max_pool2d", "f32[n, 3, 112, 112]", "pool_size=[3, 3], strides=[2, 2], padding=[1, 1]", "f32[n, 3, 56, 56]");
@@ -237,7 +237,7 @@ static void test_values(void) {
   INFER("assert", "f32[]", "", "assert: condition has type f32[], expected bool or bool[]");
 }
 
-/* Every operator with every rank of every operand, known and unknown extents: a type or an error, never a crash. */
+/* B022: every operator with every rank of every operand, known and unknown extents: a type or an error, never a crash. */
 static const ir_attr *some_value(const ir_attr_def *def, size_t variant) {
   static const char *const lists[] = {"[]", "[1]", "[-1, 0]", "[2, 2, 2, 2]", "[0, 9223372036854775807]", "[-9223372036854775808]"};
   const char *text = lists[variant % ir_count_of(lists)];
