@@ -129,6 +129,10 @@ ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value);
 ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t count, const int64_t *axes, bool keep);
 /* An operator without attributes. An operand NULL, after a report, makes it NULL. */
 #define IR_ONNX_BUILD(n, code, ...) ir_build1(&(n)->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
+/* A == B for extents: false where that can never be; where it is not proven, it is checked when the function is entered. */
+bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b);
+/* ONE broadcasts to the shape of OTHER, whose extents RESULT, both of them together, has; false after a report. */
+bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result);
 ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims);
 
 /* --- tensors (tensor.c) --- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontends/onnx/node.c - attributes, inputs and outputs of a node. Needs the builder. */
 #include "frontends/onnx/importer.h"
+#include "ir/print.h"
 
 #include <stdlib.h>
 
@@ -260,6 +261,25 @@ const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, siz
     product = ir_dim_mul(n->im->context, NULL, product, ir_onnx_dim(tensor, i));
   }
   return product;
+}
+
+bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b) {
+  ir_context *context = n->im->context;
+  ir_proof equal = ir_prove_equal(context, ir_func_facts(n->im->func), a, b);
+  if (equal == IR_UNKNOWN) *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(context, IR_S_EQ, a, b);
+  return equal != IR_REFUTED;
+}
+
+bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result) {
+  bool known = ir_onnx_rank(n, one) >= 0 && ir_onnx_rank(n, other) >= 0 && ir_onnx_rank(n, result) >= 0;
+  if (!known) return false;
+  bool fits = other->type->count == result->type->count;
+  for (size_t i = 0; fits && i < other->type->count; i++) {
+    const ir_expr *a = ir_onnx_dim(other, i), *b = ir_onnx_dim(result, i);
+    fits = !a || !b || ir_onnx_require_equal(n, a, b);
+  }
+  if (fits) return true;
+  return ir_onnx_fail(n, "an operand of type %s does not broadcast to %s", ir_type_text(&n->im->arena, one->type), ir_type_text(&n->im->arena, other->type));
 }
 
 ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims) {

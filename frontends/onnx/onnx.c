@@ -248,9 +248,7 @@ static bool import_graph(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
     if (!import_node(im, graph->node[i])) return false;
   }
   if (!add_outputs(im, graph)) return false;
-  im->func->where_count = im->where.count;
-  im->func->where = ir_new_array(&im->module->arena, const ir_expr *, im->where.count + 1);
-  for (size_t i = 0; i < im->where.count; i++) im->func->where[i] = im->where.at[i];
+  for (size_t i = 0; i < im->where.count; i++) ir_func_add_where(im->func, im->where.at[i]);
   if (im->symbol_names.count) {
     const ir_attr *symbols = ir_attr_dict(im->context, im->symbol_names.count / 2, im->symbol_names.at);
     im->func->item.attrs = ir_dict_with(im->context, im->func->item.attrs, "symbols", symbols);

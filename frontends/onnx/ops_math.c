@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontends/onnx/ops_math.c - element-wise operators and products. */
 #include "frontends/onnx/importer.h"
+#include "ir/eval.h"
 
 #include <math.h>
 
@@ -60,7 +61,8 @@ bool import_prelu(ir_onnx_node *n) {
   bool by_channel = n->im->opset < 7 && ir_onnx_rank(n, slope) == 1; /* later the slope broadcasts as usual */
   if (by_channel) return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PRELU, IR_OPERANDS(x, slope), IR_SET({"axis", ir_attr_int(CONTEXT, 1)})));
   ir_value *positive = BUILD(IR_GREATER_EQUAL, x, ir_onnx_number(n, x, 0)), *scaled = BUILD(IR_MULTIPLY, x, slope);
-  return positive && scaled && ir_onnx_out(n, 0, BUILD(IR_WHERE, positive, x, scaled));
+  ir_value *y = positive && scaled ? BUILD(IR_WHERE, positive, x, scaled) : NULL;
+  return y && ir_onnx_spreads_to(n, slope, x, y) && ir_onnx_out(n, 0, y);
 }
 
 bool import_isinf(ir_onnx_node *n) {
@@ -86,14 +88,14 @@ bool import_clip(ir_onnx_node *n) {
   return clip(n, ir_onnx_in(n, 0), least, most);
 }
 
-/* VALUE as an element of DTYPE, i32 or i64: numbers wrap, extents fit, which is checked when the function is entered. */
-static const ir_expr *in_range(ir_onnx_node *n, ir_dtype dtype, const ir_expr *value) {
-  int64_t number;
-  if (dtype == IR_I64) return value;
-  if (ir_expr_is_int(value, &number)) return ir_expr_i64(CONTEXT, (int32_t)number);
-  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, INT32_MIN));
-  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, value, ir_expr_i64(CONTEXT, INT32_MAX));
-  return value;
+/* The result is an extent in DTYPE as long as it fits: that is checked when the function is entered. */
+static void bound_known(ir_onnx_node *n, ir_dtype dtype, const ir_expr *value) {
+  if (dtype == IR_I64) return;
+  unsigned width = ir_dtypes[dtype].bits - ir_is_signed(dtype);
+  int64_t most = (INT64_C(1) << width) - 1, least = ir_is_signed(dtype) ? -most - 1 : 0;
+  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, value, ir_expr_i64(CONTEXT, most));
+  if (ir_prove(CONTEXT, ir_func_facts(n->im->func), ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, least))) == IR_PROVEN) return;
+  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, least));
 }
 
 bool import_cast(ir_onnx_node *n) {
@@ -110,12 +112,29 @@ bool import_cast(ir_onnx_node *n) {
       bool fits = dtype == IR_I64 || (ir_expr_is_int(known->elements[i], &value) && value == (int32_t)value);
       if (fits) continue;
       if (ir_expr_is_int(known->elements[i], &value)) return ir_onnx_fail(n, "%lld does not fit into i32", (long long)value);
-      in_range(n, dtype, known->elements[i]);
+      bound_known(n, dtype, known->elements[i]);
     }
     return ir_onnx_out_known(n, 0, cast);
   }
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)})));
+}
+
+/* Constants wrap as elements of the dtype do. NULL for a division by zero, which is left for the run. */
+static const ir_expr *known_element(ir_onnx_node *n, ir_scalar_code code, ir_dtype dtype, const ir_expr *a, const ir_expr *b) {
+  int64_t x, y;
+  bool constant = ir_expr_is_int(b, &y);
+  if (code == IR_S_TRUNCDIV && (!constant || !y)) return NULL;
+  constant &= ir_expr_is_int(a, &x);
+  if (!constant) {
+    const ir_expr *value = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, code, a, b));
+    bound_known(n, dtype, value);
+    return value;
+  }
+  const uint64_t in[] = {ir_int_to_bits(dtype, x), ir_int_to_bits(dtype, y)};
+  uint64_t bits = 0;
+  if (!ir_scalar_eval(CONTEXT, code, dtype, dtype, false, in, &bits)) return NULL;
+  return ir_expr_i64(CONTEXT, ir_int_from_bits(dtype, bits));
 }
 
 /* Arithmetic on extents. */
@@ -131,10 +150,8 @@ static bool known_binary(ir_onnx_node *n, const ir_onnx_known *a, const ir_onnx_
   ir_onnx_known *result = ir_onnx_known_new(n->im, a->dtype, a->rank > b->rank ? a->rank : b->rank, count);
   for (size_t i = 0; i < count; i++) {
     const ir_expr *x = a->elements[a->count == 1 ? 0 : i], *y = b->elements[b->count == 1 ? 0 : i];
-    const ir_expr *z = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, codes[at].scalar, x, y));
-    int64_t number;
-    if (ir_expr_is_int(x, &number) && ir_expr_is_int(y, &number) && !ir_expr_is_int(z, &number)) return false; /* overflow */
-    result->elements[i] = in_range(n, a->dtype, z);
+    result->elements[i] = known_element(n, codes[at].scalar, a->dtype, x, y);
+    if (!result->elements[i]) return false;
   }
   return ir_onnx_out_known(n, 0, result);
 }
@@ -204,6 +221,8 @@ bool import_gemm(ir_onnx_node *n) {
   int64_t ta = ir_onnx_int(n, "transA", 0), tb = ir_onnx_int(n, "transB", 0);
   if (!a || !b) return false;
   if (ir_onnx_rank(n, a) != 2 || ir_onnx_rank(n, b) != 2) return ir_onnx_fail(n, "operands of rank %d and %d, expected 2 and 2", ir_onnx_rank(n, a), ir_onnx_rank(n, b));
+  bool whole = alpha == rint(alpha) && beta == rint(beta);
+  if (!whole && !ir_is_float(ir_type_dtype(a->type))) return ir_onnx_fail(n, "alpha %g and beta %g of integers", alpha, beta);
   if (ta) a = BUILD(IR_PERMUTE_DIMS, a);
   if (tb) b = BUILD(IR_PERMUTE_DIMS, b);
   ir_value *y = a && b ? BUILD(IR_MATMUL, a, b) : NULL;
@@ -211,7 +230,9 @@ bool import_gemm(ir_onnx_node *n) {
   if (y && ir_onnx_present(n, 2)) {
     ir_value *c = ir_onnx_in(n, 2);
     if (c && beta != 1) c = BUILD(IR_MULTIPLY, c, ir_onnx_number(n, c, beta));
+    ir_value *product = y;
     y = c ? BUILD(IR_ADD, y, c) : NULL;
+    if (y && !ir_onnx_spreads_to(n, c, product, y)) return false;
   }
   return ir_onnx_out(n, 0, y);
 }

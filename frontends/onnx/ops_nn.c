@@ -116,7 +116,12 @@ static ir_value *with_bias(ir_onnx_node *n, ir_value *y, const struct window *w)
     if (rank >= 0) ir_onnx_fail(n, "the bias should have rank 1");
     return NULL;
   }
-  const ir_expr *one = ir_expr_i64(CONTEXT, 1), *dims[1 + MOST_SPATIAL] = {ir_onnx_dim(bias, 0), one, one, one};
+  const ir_expr *channels = ir_onnx_dim(y, 1), *have = ir_onnx_dim(bias, 0);
+  if (channels && have && !ir_onnx_require_equal(n, have, channels)) {
+    ir_onnx_fail(n, "the bias should have an entry for each output channel");
+    return NULL;
+  }
+  const ir_expr *one = ir_expr_i64(CONTEXT, 1), *dims[1 + MOST_SPATIAL] = {have, one, one, one};
   return IR_ONNX_BUILD(n, IR_ADD, y, ir_onnx_reshape(n, bias, 1 + w->spatial, dims));
 }
 
@@ -225,39 +230,52 @@ bool import_global_lp_pool(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, root(n, globally(n, IR_SUM, power_of_size(n, ir_onnx_in(n, 0), p)), p));
 }
 
-static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const ir_attr *fill) {
+enum { MOST_AXES = 64 };
+
+/* Pads of some axes as [before 0, after 0, before 1, ...] of all. */
+static bool pad_widths(ir_onnx_node *n, const int64_t *pads, size_t count, const int64_t *axes, size_t axis_count, int rank, int64_t *widths) {
+  bool seen[MOST_AXES] = {false};
+  if (rank > MOST_AXES || count != 2 * axis_count) return ir_onnx_fail(n, "%zu pads for %zu axes", count, axis_count);
+  memset(widths, 0, 2 * (size_t)rank * sizeof *widths);
+  for (size_t i = 0; i < axis_count; i++) {
+    int axis = ir_onnx_axis(n, axes ? axes[i] : (int64_t)i, rank);
+    if (axis < 0) return false;
+    if (seen[axis]) return ir_onnx_fail(n, "axis %d is given twice", axis);
+    seen[axis] = true;
+    widths[2 * axis] = pads[i];
+    widths[2 * axis + 1] = pads[i + axis_count];
+    if (pads[i] < 0 || pads[i + axis_count] < 0) return ir_onnx_fail(n, "not implemented: negative pads");
+  }
+  return true;
+}
+
+static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const int64_t *axes, size_t axis_count, const ir_attr *fill) {
   ir_value *x = ir_onnx_in(n, 0);
   int rank = ir_onnx_rank(n, x);
-  int64_t widths[128];
+  int64_t widths[2 * MOST_AXES];
   const char *mode = ir_onnx_string(n, "mode", "constant");
-  if (rank < 0) return false;
-  if (rank > 64 || count != 2 * (size_t)rank) return ir_onnx_fail(n, "%zu pads for rank %d", count, rank);
+  if (rank < 0 || !pad_widths(n, pads, count, axes, axes ? axis_count : (size_t)rank, rank, widths)) return false;
   static const char *const modes[][2] = {{"constant", "constant"}, {"reflect", "reflect"}, {"edge", "replicate"}, {"wrap", "circular"}};
   const char *own = NULL;
   for (size_t i = 0; i < ir_count_of(modes); i++) own = strcmp(modes[i][0], mode) ? own : modes[i][1];
   if (!own) return ir_onnx_fail(n, "mode '%s'", mode);
-  for (int i = 0; i < rank; i++) {
-    widths[2 * i] = pads[i];
-    widths[2 * i + 1] = pads[i + rank];
-    if (pads[i] < 0 || pads[i + rank] < 0) return ir_onnx_fail(n, "not implemented: negative pads");
-  }
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PAD, IR_OPERANDS(x),
-                                     IR_SET({"pad_width", ir_attr_ints(CONTEXT, count, widths)},
+                                     IR_SET({"pad_width", ir_attr_ints(CONTEXT, 2 * (size_t)rank, widths)},
                                             {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", fill})));
 }
 
 bool import_pad_attrs(ir_onnx_node *n) {
   size_t count;
   const int64_t *pads = ir_onnx_ints(n, ir_onnx_has(n, "pads") ? "pads" : "paddings", &count);
-  return pads ? pad(n, pads, count, ir_attr_float(CONTEXT, ir_onnx_float(n, "value", 0))) : ir_onnx_fail(n, "pads are missing");
+  return pads ? pad(n, pads, count, NULL, 0, ir_attr_float(CONTEXT, ir_onnx_float(n, "value", 0))) : ir_onnx_fail(n, "pads are missing");
 }
 
 bool import_pad(ir_onnx_node *n) {
-  const int64_t *pads;
-  size_t count;
+  const int64_t *pads, *axes = NULL;
+  size_t count, axis_count = 0;
   const ir_attr *fill = NULL;
   if (!ir_onnx_in_ints(n, 1, &pads, &count)) return false;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &fill)) return false;
-  if (ir_onnx_present(n, 3)) return ir_onnx_fail(n, "not implemented: the axes input");
-  return pad(n, pads, count, fill);
+  if (ir_onnx_present(n, 3) && !ir_onnx_in_ints(n, 3, &axes, &axis_count)) return false;
+  return pad(n, pads, count, axes, axis_count, fill);
 }

@@ -70,15 +70,20 @@ bool import_size(ir_onnx_node *n) {
   return known->elements[0] ? ir_onnx_out_known(n, 0, known) : ir_onnx_fail(n, "needs known extents");
 }
 
+static bool known_as(ir_onnx_node *n, const ir_onnx_known *known, int rank) {
+  ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, rank, known->count);
+  memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
+  return ir_onnx_out_known(n, 0, copy);
+}
+
+/* The one axis of one axis. */
+static bool is_first(const int64_t *axes, size_t count) { return count == 1 && (axes[0] == 0 || axes[0] == -1); }
+
 static bool reshape_to(ir_onnx_node *n, const ir_expr *const *shape, size_t count, bool zero_copies) {
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
-  int64_t value;
-  bool all = count == 1 && ir_expr_is_int(shape[0], &value) && (value == -1 || (value == 0 && zero_copies));
-  if (known && (all || (count == 1 && shape[0] == ir_expr_i64(CONTEXT, (int64_t)known->count)) || (!count && known->count == 1))) {
-    ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, (int)count, known->count);
-    memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
-    return ir_onnx_out_known(n, 0, copy);
-  }
+  int64_t value = 1;
+  bool flat = known && (count == 0 || (count == 1 && ir_expr_is_int(shape[0], &value)));
+  if (flat && (value == -1 || value == (int64_t)known->count || (count && !value && zero_copies))) return known_as(n, known, (int)count);
   ir_value *x = ir_onnx_in(n, 0);
   int rank = ir_onnx_rank(n, x);
   if (rank < 0) return false;
@@ -137,26 +142,12 @@ static bool axes_of(ir_onnx_node *n, const int64_t **axes, size_t *count) {
   return !ir_onnx_present(n, 1) || ir_onnx_in_ints(n, 1, axes, count);
 }
 
-static bool known_as(ir_onnx_node *n, const ir_onnx_known *known, int rank) {
-  ir_onnx_known *copy = ir_onnx_known_new(n->im, known->dtype, rank, known->count);
-  memcpy(copy->elements, known->elements, known->count * sizeof *known->elements);
-  return ir_onnx_out_known(n, 0, copy);
-}
-
-/* Whether all of the axes are the first of RANK. */
-static bool are_first(const int64_t *axes, size_t count, int64_t rank) {
-  for (size_t i = 0; i < count; i++) {
-    if (axes[i] != 0 && axes[i] != -rank) return false;
-  }
-  return true;
-}
-
 bool import_squeeze(ir_onnx_node *n) {
   const int64_t *axes;
   size_t count;
   if (!axes_of(n, &axes, &count)) return false;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
-  if (known && known->rank == 1 && known->count == 1 && are_first(axes, count, 1)) return known_as(n, known, 0);
+  if (known && known->rank == 1 && known->count == 1 && (!count || is_first(axes, count))) return known_as(n, known, 0);
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_SQUEEZE, IR_OPERANDS(x), IR_SET({"axis", count ? ir_attr_ints(CONTEXT, count, axes) : NULL})));
 }
@@ -166,7 +157,7 @@ bool import_unsqueeze(ir_onnx_node *n) {
   size_t count;
   if (!axes_of(n, &axes, &count)) return false;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
-  if (known && known->rank == 0 && count == 1 && are_first(axes, count, 1)) return known_as(n, known, 1);
+  if (known && known->rank == 0 && is_first(axes, count)) return known_as(n, known, 1);
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_EXPAND_DIMS, IR_OPERANDS(x), IR_SET({"axis", ir_attr_ints(CONTEXT, count, axes)})));
 }
@@ -196,7 +187,7 @@ bool import_concat(ir_onnx_node *n) {
   bool all = true;
   for (size_t i = 0; all && i < count; i++) {
     const ir_onnx_known *known = ir_onnx_in_known(n, i);
-    all &= known && known->rank == 1 && are_first(&axis, 1, 1) && known->dtype == ir_onnx_in_known(n, 0)->dtype;
+    all &= known && known->rank == 1 && is_first(&axis, 1) && known->dtype == ir_onnx_in_known(n, 0)->dtype;
     total += known ? known->count : 0;
   }
   if (all && count) {
@@ -217,41 +208,45 @@ bool import_concat(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_CONCAT, values, count, IR_SET({"axis", ir_attr_int(CONTEXT, axis)})));
 }
 
-/* Whether the parts are all there is: told by the extent, or checked when the function is entered. */
-static bool parts_fill(ir_onnx_node *n, const ir_value *x, int64_t total) {
-  int rank = ir_onnx_rank(n, x), axis = rank < 0 ? -1 : ir_onnx_axis(n, ir_onnx_int(n, "axis", 0), rank);
-  if (axis < 0) return false;
-  const ir_expr *extent = ir_onnx_dim(x, (size_t)axis);
-  if (!extent) return ir_onnx_fail(n, "not implemented: parts of an extent that is only known when it runs");
-  int64_t value;
-  if (ir_expr_is_int(extent, &value)) return value == total || ir_onnx_fail(n, "parts of %lld together, the extent is %lld", (long long)total, (long long)value);
-  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_EQ, extent, ir_expr_i64(CONTEXT, total));
-  return true;
+/* Cuts at the ends of PARTS, which make up the axis. */
+static ir_op *split_at(ir_onnx_node *n, ir_value *x, int64_t axis, const int64_t *parts, size_t count) {
+  int64_t *cuts = ir_new_array(&n->im->arena, int64_t, count + 1), at = 0;
+  int along = ir_onnx_axis(n, axis, ir_onnx_rank(n, x));
+  if (along < 0) return NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (parts[i] < 0 || !ir_add_i64(at, parts[i], &at)) return ir_onnx_fail(n, "a part of %lld", (long long)parts[i]), NULL;
+    cuts[i] = at;
+  }
+  const ir_expr *extent = ir_onnx_dim(x, (size_t)along);
+  if (!extent || !ir_onnx_require_equal(n, extent, ir_expr_i64(CONTEXT, at))) {
+    ir_onnx_fail(n, "the parts have %lld elements together, the axis another number", (long long)at);
+    return NULL;
+  }
+  return ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"indices", ir_attr_ints(CONTEXT, count - 1, cuts)}, {"axis", ir_attr_int(CONTEXT, axis)}));
+}
+
+/* Equal parts; since opset 18 the last may be smaller. */
+static ir_op *split_evenly(ir_onnx_node *n, ir_value *x, int64_t axis, int64_t count) {
+  int along = ir_onnx_axis(n, axis, ir_onnx_rank(n, x));
+  const ir_expr *extent = along < 0 ? NULL : ir_onnx_dim(x, (size_t)along), *zero = ir_expr_i64(CONTEXT, 0);
+  if (along < 0) return NULL;
+  bool even = n->im->opset >= 18 || !extent || ir_onnx_require_equal(n, ir_expr_binary(CONTEXT, IR_S_FLOORMOD, extent, ir_expr_i64(CONTEXT, count)), zero);
+  if (!even) return ir_onnx_fail(n, "the axis does not divide into %lld equal parts", (long long)count), NULL;
+  return ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"sections", ir_attr_int(CONTEXT, count)}, {"axis", ir_attr_int(CONTEXT, axis)}));
 }
 
 bool import_split(ir_onnx_node *n) {
-  size_t count;
+  size_t count, outputs = n->proto->n_output;
   const int64_t *parts = ir_onnx_ints(n, "split", &count);
-  ir_onnx_ignore(n, "num_outputs");
+  int64_t wanted = ir_onnx_int(n, "num_outputs", (int64_t)outputs), axis = ir_onnx_int(n, "axis", 0);
   if (ir_onnx_present(n, 1) && !ir_onnx_in_ints(n, 1, &parts, &count)) return false;
   ir_value *x = ir_onnx_in(n, 0);
   if (!x) return false;
-  const ir_attr *axis = ir_attr_int(CONTEXT, ir_onnx_int(n, "axis", 0));
-  ir_op *op;
-  if (count) {
-    if (count != n->proto->n_output) return ir_onnx_fail(n, "%zu parts for %zu outputs", count, n->proto->n_output);
-    int64_t *cuts = ir_new_array(&n->im->arena, int64_t, count + 1), at = 0;
-    for (size_t i = 0; i < count; i++) {
-      if (parts[i] < 0 || !ir_add_i64(at, parts[i], &at)) return ir_onnx_fail(n, "a part of %lld", (long long)parts[i]);
-      cuts[i] = at;
-    }
-    if (!parts_fill(n, x, at)) return false;
-    op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"indices", ir_attr_ints(CONTEXT, count - 1, cuts)}, {"axis", axis}));
-  } else {
-    op = ir_build(&n->im->b, IR_SPLIT, &x, 1, IR_SET({"sections", ir_attr_int(CONTEXT, (int64_t)n->proto->n_output)}, {"axis", axis}));
-  }
-  for (size_t i = 0; op && i < n->proto->n_output; i++) {
-    if (i >= op->result_count) return ir_onnx_fail(n, "%zu outputs of %u parts", n->proto->n_output, op->result_count);
+  if (count && count != outputs) return ir_onnx_fail(n, "%zu parts for %zu outputs", count, outputs);
+  if (wanted != (int64_t)outputs) return ir_onnx_fail(n, "num_outputs is %lld, there are %zu outputs", (long long)wanted, outputs);
+  ir_op *op = count ? split_at(n, x, axis, parts, count) : split_evenly(n, x, axis, wanted);
+  for (size_t i = 0; op && i < outputs; i++) {
+    if (i >= op->result_count) return ir_onnx_fail(n, "%zu outputs of %u parts", outputs, op->result_count);
     if (ir_onnx_wants(n, i) && !ir_onnx_out(n, i, ir_op_result(op, i))) return false;
   }
   return op != NULL;
@@ -266,7 +261,7 @@ struct slice {
 /* Known elements sliced with constants. */
 static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struct slice *s) {
   int64_t start, end, step = s->step_count ? s->steps[0] : 1, size = (int64_t)known->count;
-  if (s->count != 1 || known->rank != 1 || !are_first(s->axes, s->axis_count, 1) || step == 0 || !ir_expr_is_int(s->starts[0], &start) || !ir_expr_is_int(s->ends[0], &end)) return false;
+  if (s->count != 1 || known->rank != 1 || (s->axis_count && !is_first(s->axes, s->axis_count)) || step == 0 || !ir_expr_is_int(s->starts[0], &start) || !ir_expr_is_int(s->ends[0], &end)) return false;
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
   if (start < 0) start += size;
   if (end < 0) end = end < -size ? low : end + size;
@@ -275,7 +270,11 @@ static bool known_slice(ir_onnx_node *n, const ir_onnx_known *known, const struc
   end = end < low ? low : end > high ? high : end;
   ir_onnx_known *result = ir_onnx_known_new(n->im, known->dtype, 1, known->count);
   size_t count = 0;
-  for (int64_t i = start; step > 0 ? i < end : i > end; i += step) result->elements[count++] = known->elements[i];
+  bool more = step > 0 ? start < end : start > end;
+  for (int64_t i = start; more; i += step) {
+    result->elements[count++] = known->elements[i];
+    more = step > 0 ? step < end - i : step > end - i;
+  }
   result->count = count;
   return ir_onnx_out_known(n, 0, result);
 }
@@ -336,7 +335,7 @@ bool import_slice(ir_onnx_node *n) {
 bool import_gather(ir_onnx_node *n) {
   int64_t axis = ir_onnx_int(n, "axis", 0), at;
   const ir_onnx_known *known = ir_onnx_in_known(n, 0), *index = ir_onnx_in_known(n, 1);
-  if (known && index && known->rank == 1 && are_first(&axis, 1, 1)) {
+  if (known && index && known->rank == 1 && is_first(&axis, 1)) {
     ir_onnx_known *picked = ir_onnx_known_new(n->im, known->dtype, index->rank, index->count);
     for (size_t i = 0; i < index->count; i++) {
       bool fits = ir_expr_is_int(index->elements[i], &at) && at >= -(int64_t)known->count && at < (int64_t)known->count;

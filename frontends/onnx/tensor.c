@@ -172,7 +172,7 @@ ir_value *ir_onnx_constant(ir_onnx_importer *im, const Onnx__TensorProto *tensor
 ir_onnx_known *ir_onnx_known_of(ir_onnx_importer *im, const Onnx__TensorProto *tensor) {
   enum { MOST = 64 };
   ir_dtype dtype = ir_onnx_dtype(tensor->data_type);
-  if ((dtype != IR_I64 && dtype != IR_I32) || tensor->n_dims > 1 || (tensor->n_dims == 1 && (tensor->dims[0] < 0 || tensor->dims[0] > MOST))) return NULL;
+  if (!ir_is_integer(dtype) || dtype == IR_U64 || tensor->n_dims > 1 || (tensor->n_dims == 1 && (tensor->dims[0] < 0 || tensor->dims[0] > MOST))) return NULL;
   ir_data data;
   const ir_type *type;
   if (!ir_onnx_tensor_data(im, tensor, &data, &type)) return NULL;
@@ -194,6 +194,16 @@ static bool all_constant(const ir_onnx_known *known) {
   return true;
 }
 
+/* No element is negative. */
+static bool are_extents(ir_onnx_importer *im, const ir_onnx_known *known) {
+  const ir_expr *zero = ir_expr_i64(im->context, 0);
+  for (size_t i = 0; i < known->count; i++) {
+    const ir_expr *natural = ir_expr_binary(im->context, IR_S_GE, known->elements[i], zero);
+    if (ir_prove(im->context, ir_func_facts(im->func), natural) != IR_PROVEN) return false;
+  }
+  return true;
+}
+
 ir_value *ir_onnx_materialize(ir_onnx_importer *im, const ir_onnx_known *known) {
   ir_context *context = im->context;
   const ir_expr *extent = ir_expr_i64(context, (int64_t)known->count);
@@ -209,10 +219,18 @@ ir_value *ir_onnx_materialize(ir_onnx_importer *im, const ir_onnx_known *known) 
     const ir_type *type = ir_type_tensor(context, known->dtype, (size_t)known->rank, &extent);
     return ir_build_const(&im->b, type, (ir_data){known->dtype, bytes, known->count * width});
   }
-  ir_value **extents = ir_new_array(&im->arena, ir_value *, known->count);
-  for (size_t i = 0; i < known->count; i++) extents[i] = ir_build_scalar(&im->b, known->elements[i], NULL, 0);
-  ir_value *shape = ir_build1(&im->b, IR_SHAPE, extents, known->count, IR_NO_ATTRS);
-  ir_value *tensor = shape ? ir_build1(&im->b, IR_SHAPE_TO_TENSOR, IR_OPERANDS(shape), IR_NO_ATTRS) : NULL;
+  ir_value **elements = ir_new_array(&im->arena, ir_value *, known->count), *tensor;
+  for (size_t i = 0; i < known->count; i++) elements[i] = ir_build_scalar(&im->b, known->elements[i], NULL, 0);
+  if (are_extents(im, known)) {
+    ir_value *shape = ir_build1(&im->b, IR_SHAPE, elements, known->count, IR_NO_ATTRS);
+    tensor = shape ? ir_build1(&im->b, IR_SHAPE_TO_TENSOR, IR_OPERANDS(shape), IR_NO_ATTRS) : NULL;
+  } else {
+    const ir_expr *one = ir_expr_i64(context, 1);
+    for (size_t i = 0; i < known->count; i++) {
+      elements[i] = ir_build1(&im->b, IR_FULL, IR_OPERANDS(elements[i]), IR_SET({"shape", ir_attr_dims(context, 1, &one)}));
+    }
+    tensor = ir_build1(&im->b, IR_CONCAT, elements, known->count, IR_NO_ATTRS);
+  }
   if (tensor && known->rank == 0) tensor = ir_build1(&im->b, IR_RESHAPE, IR_OPERANDS(tensor), IR_SET({"shape", ir_attr_dims(context, 0, NULL)}));
   if (tensor && known->dtype != IR_I64) tensor = ir_build1(&im->b, IR_ASTYPE, IR_OPERANDS(tensor), IR_SET({"dtype", ir_attr_dtype(context, known->dtype)}));
   return tensor;

@@ -58,3 +58,6 @@ config.available_features.update(name for name, present in features.items() if p
 for name in ("ways", "entries"):
     script = "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs", name + ".py")
     config.substitutions += [("%" + name, script if features["llvm"] else script + " --no-llvm")]
+targets = "interp,llvm" if features["llvm"] else "interp"
+models_in = os.path.join(root, "test/lit/frontends/Inputs")
+config.substitutions += [("%import", f"env PYTHONPATH={models_in} PYTHONDONTWRITEBYTECODE=1 RILL_TARGETS={targets} /usr/bin/python3")]

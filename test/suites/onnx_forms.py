@@ -43,7 +43,7 @@ case("VALID takes no padding", [node("MaxPool", "x", "y", kernel_shape=[3, 3], p
      {"y": np.array([[[[10, 11], [14, 15]]]], np.float32)})
 case("no group at all", [node("Conv", "x x", "y", group=0)], {"x": SQUARE}, {}, "'groups' is 0")
 # --- parts ---
-case("parts that leave something", [node("Split", "x p", "a b")], {"x": PAIR}, {"p": i64(1, 0)}, "parts of 1 together, the extent is 2")
+case("parts that leave something", [node("Split", "x p", "a b")], {"x": PAIR}, {"p": i64(1, 0)}, "the parts have 1 elements together, the axis another number")
 case("parts of a symbol that leave something", [node("Split", "x p", "a b", axis=1)], {"x": PAIR}, {"p": i64(1, 2)}, "'n == 3' does not hold with n = 2",
      dims={"x": [2, "n"]})
 case("parts of a symbol", [node("Split", "x p", "a b", axis=-1)], {"x": PAIR}, {"p": i64(1, 1)}, {"a": PAIR[:, :1], "b": PAIR[:, 1:]}, dims={"x": [2, "n"]})
@@ -84,7 +84,7 @@ case("an output too many", [node("Relu", "x", "y z")], {"x": PAIR}, {}, "Relu: o
 case("an attribute too many", [node("Relu", "x", "y", slope=1.0)], {"x": PAIR}, {}, "attribute 'slope' is not supported")
 case("Concat without an axis", [node("Concat", "x x", "y")], {"x": PAIR}, {}, "Concat: axis is missing")
 case("a ratio that only training uses", [node("Dropout", "x r", "y")], {"x": PAIR}, {"r": np.array(0.5, np.float32)}, {"y": PAIR})
-case("alpha of integers", [node("Gemm", "x x", "y", alpha=0.5)], {"x": PAIR.astype(np.int32)}, {}, "0.5 times integers")
+case("alpha of integers", [node("Gemm", "x x", "y", alpha=0.5)], {"x": PAIR.astype(np.int32)}, {}, "alpha 0.5 and beta 1 of integers")
 # --- reductions ---
 case("nothing to reduce, squares", [node("ReduceSumSquare", "x", "y", noop_with_empty_axes=1)], {"x": PAIR}, {}, {"y": PAIR * PAIR}, opset=18)
 case("nothing to reduce, absolutes", [node("ReduceL1", "x", "y", noop_with_empty_axes=1)], {"x": -PAIR}, {}, {"y": PAIR}, opset=18)
