@@ -214,13 +214,34 @@ static void reduce_lanes(struct reduce *r, ir_builder b) {
 }
 
 /* --- argmax, argmin: the first NaN, else the first of equals --- */
+static bool may_be_empty(struct reduce *r, ir_builder *b) {
+  ir_context *context = r->nest->context;
+  if (ir_is(r->region->first, IR_GUARD)) return true;
+  for (size_t i = r->region->spatial_count; i < r->region->arg_count; i++) {
+    ir_frame frame = ir_nest_frame(r->nest);
+    const ir_expr *extent = ir_frame_use(&frame, extent_at(r, b, i));
+    if (ir_prove_lt(context, r->nest->facts, ir_expr_i64(context, 0), extent) != IR_PROVEN) return true;
+  }
+  return false;
+}
+
+static void require_some(struct reduce *r, ir_builder *b, ir_value *none) {
+  ir_frame frame = ir_nest_frame(r->nest);
+  ir_value *some = ir_nest_scalar(b, &frame, ir_expr_unary(r->nest->context, IR_S_NOT, load0(&frame, none)));
+  const char *message = r->how.reducer == IR_REDUCE_ARGMAX ? "argmax of nothing has no value" : "argmin of nothing has no value";
+  b->range = r->store->range;
+  ir_build(b, IR_ASSERT, &some, 1, IR_SET({"message", ir_attr_string(r->nest->context, ir_slice_of(message))}));
+}
+
 static void reduce_arg(struct reduce *r, ir_builder b) {
   ir_context *context = r->nest->context;
   ir_dtype dtype = r->how.acc;
   ir_value *best = ir_nest_alloc(r->nest, &b, "best", "local", dtype, 0, NULL);
   ir_value *where = ir_nest_alloc(r->nest, &b, "where", "local", IR_I64, 0, NULL);
+  ir_value *empty = ir_nest_alloc(r->nest, &b, "none", "local", IR_BOOL, 0, NULL);
   set0(r, &b, best, ir_reduction_identity(context, r->how.reducer, dtype));
-  set0(r, &b, where, ir_expr_i64(context, -1));
+  set0(r, &b, where, ir_expr_i64(context, 0));
+  set0(r, &b, empty, ir_expr_bool(context, true));
   ir_builder inner = b;
   open_axes(r, &inner);
   ir_frame bind = ir_nest_frame(r->nest);
@@ -234,12 +255,13 @@ static void reduce_arg(struct reduce *r, ir_builder b) {
     const ir_expr *is_nan = ir_expr_binary(context, IR_S_NE, x, x), *known = ir_expr_binary(context, IR_S_EQ, old, old);
     better = ir_expr_binary(context, IR_S_AND, known, ir_expr_binary(context, IR_S_OR, better, is_nan));
   }
-  const ir_expr *none = ir_expr_binary(context, IR_S_LT, load0(&frame, where), ir_expr_i64(context, 0));
-  ir_nest_if(r->nest, &inner, &frame, ir_expr_binary(context, IR_S_OR, none, better));
+  ir_nest_if(r->nest, &inner, &frame, ir_expr_binary(context, IR_S_OR, load0(&frame, empty), better));
   ir_frame out = ir_nest_frame(r->nest);
   ir_nest_store(&inner, &out, best, 0, NULL, ir_frame_use(&out, value));
   ir_frame out2 = ir_nest_frame(r->nest);
   ir_nest_store(&inner, &out2, where, 0, NULL, ir_frame_use(&out2, index));
+  set0(r, &inner, empty, ir_expr_bool(context, false));
+  if (may_be_empty(r, &b)) require_some(r, &b, empty);
   store_from(r, &b, 0, where);
   if (ir_get_int(r->store, "targets") > 1) store_from(r, &b, 1, best);
 }

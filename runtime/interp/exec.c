@@ -9,7 +9,7 @@
 
 bool ir_exec_fail(ir_exec *exec, const ir_op *op, const char *format, ...) {
   if (exec->quiet) return false;
-  if (!op) op = exec->plan->op;
+  if (!op) op = exec->plan->op; /* of an operator that runs by itself */
   ir_text text = {0};
   va_list args;
   va_start(args, format);

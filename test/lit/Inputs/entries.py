@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs public functions of a module, each without the others, on the same arrays and on every executor there is:
-`%entries FILE.rill refused|fine NAME,NAME,... X.npy ...`. `refused`: each run ends with one error that points into the
+`%entries FILE.rill refused|fine NAME,NAME,... [--option ...] X.npy ...`. `refused`: each run ends with one error that points into the
 function, or into a private one. `fine`: the executors give the same."""
 
 import os
@@ -38,7 +38,7 @@ def main():
                 file.write(part)
             results = set()
             for target in targets:
-                command = ["ir-run", module, "--exact", "--target=" + target, "--entry=" + name, *(f"--input={a}" for a in arrays)]
+                command = ["ir-run", module, "--exact", "--target=" + target, "--entry=" + name, *(a if a.startswith("--") else "--input=" + a for a in arrays)]
                 done = subprocess.run(command, capture_output=True, text=True)
                 results.add(done.stdout)
                 if (not refusal(done, part)) if wish == "refused" else done.returncode:
