@@ -52,8 +52,8 @@ static const char *infer(const char *op, const char *types, const char *attrs) {
 
 static void test_elementwise(void) {
   INFER("add", "f32[n, 1] f32[8]", "", "f32[n, 8]");
-  INFER("add", "f32[2, n] f32[3]", "", "f32[2, 3]");      /* n is checked at run time to be 1 or 3 */
-  INFER("minimum", "f32[n, 4] f32[2, 4]", "", "f32[2, 4]");
+  INFER("add", "f32[2, n] f32[3]", "", "f32[2, 3]");      /* B016: n is checked at run time to be 1 or 3 */
+  INFER("minimum", "f32[n, 4] f32[2, 4]", "", "f32[2, 4]"); /* B017 */
   INFER("add", "f32[n] f32[m]", "", "f32[bcast(n, m)]");
   INFER("add", "f32[n] f32[big]", "", "f32[big]");        /* big is at least 2 */
   INFER("add", "f32[n] f32[n]", "", "f32[n]");
