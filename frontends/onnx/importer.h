@@ -103,6 +103,8 @@ bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *
 bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number);
 /* Input I as constant f32 numbers; *count is 0 where it is absent or empty. */
 bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t *count);
+/* Input I is a constant of the model. */
+bool ir_onnx_is_literal(const ir_onnx_node *n, size_t i);
 /* Sets output I. A NULL tensor is an error that has been reported: false. */
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
 bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);

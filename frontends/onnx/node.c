@@ -157,6 +157,11 @@ bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *
   return true;
 }
 
+bool ir_onnx_is_literal(const ir_onnx_node *n, size_t i) {
+  const ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->input[i])));
+  return value && value->literal;
+}
+
 /* The number that an attribute holds for an element. NULL for some u64 above i64, which no attribute holds. */
 static const ir_attr *number_of(ir_context *context, ir_dtype dtype, uint64_t bits) {
   if (dtype == IR_F32) return ir_attr_float(context, ir_onnx_shortest((float)ir_float_from_bits(IR_F32, bits)));

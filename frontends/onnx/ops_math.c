@@ -31,12 +31,16 @@ bool import_dropout(ir_onnx_node *n) {
   ir_onnx_ignore(n, "is_test");
   ir_onnx_ignore(n, "seed");
   ir_onnx_ignore(n, "consumed_inputs");
-  if (ir_onnx_wants(n, 1)) return ir_onnx_fail(n, "not implemented: the mask output");
   (void)ir_onnx_present(n, 1); /* the ratio, of training */
   const ir_attr *training = NULL;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &training)) return false;
   if (training && training != ir_attr_int(CONTEXT, 0)) return ir_onnx_fail(n, "not implemented: training_mode");
-  return ir_onnx_out(n, 0, ir_onnx_in(n, 0));
+  ir_value *x = ir_onnx_in(n, 0);
+  if (!x || !ir_onnx_out(n, 0, x)) return false;
+  if (!ir_onnx_wants(n, 1)) return true;
+  /* Nothing is dropped. Before opset 10 the mask had the dtype of the data. */
+  const ir_attr *dtype = n->im->opset < 10 ? NULL : ir_attr_dtype(CONTEXT, IR_BOOL);
+  return ir_onnx_out(n, 1, ir_build1(&n->im->b, IR_ONES_LIKE, IR_OPERANDS(x), IR_SET({"dtype", dtype})));
 }
 
 static const ir_attr *real(ir_onnx_node *n, double value) { return ir_attr_float(CONTEXT, value); }
@@ -68,8 +72,15 @@ bool import_prelu(ir_onnx_node *n) {
 bool import_isinf(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0);
   int64_t up = ir_onnx_int(n, "detect_positive", 1), down = ir_onnx_int(n, "detect_negative", 1);
-  if (!up || !down) return ir_onnx_fail(n, "not implemented: one sign only");
-  return x && ir_onnx_out(n, 0, BUILD(IR_ISINF, x));
+  ir_value *y = x ? BUILD(IR_ISINF, x) : NULL;
+  if (!y) return false;
+  /* The number itself tells the sign. */
+  if (!up || !down) {
+    ir_value *side = BUILD(up ? IR_GREATER : IR_LESS, x, ir_onnx_number(n, x, 0));
+    y = side ? BUILD(IR_LOGICAL_AND, y, side) : NULL;
+  }
+  if (y && !up && !down) y = BUILD(IR_ZEROS_LIKE, y);
+  return ir_onnx_out(n, 0, y);
 }
 
 static bool clip(ir_onnx_node *n, ir_value *x, const ir_attr *least, const ir_attr *most) {
@@ -81,8 +92,22 @@ bool import_clip_attrs(ir_onnx_node *n) {
   return clip(n, ir_onnx_in(n, 0), real(n, ir_onnx_float(n, "min", -INFINITY)), real(n, ir_onnx_float(n, "max", INFINITY)));
 }
 
+/* Bounds that only the run knows: min(most, max(least, x)), as clip is. */
+static bool clip_by_values(ir_onnx_node *n) {
+  ir_value *x = ir_onnx_in(n, 0);
+  for (size_t i = 1; i < 3 && x; i++) {
+    ir_value *bound = ir_onnx_present(n, i) ? ir_onnx_in(n, i) : NULL;
+    if (bound) x = i == 1 ? BUILD(IR_MAXIMUM, x, bound) : BUILD(IR_MINIMUM, x, bound);
+    if (ir_onnx_present(n, i) && !bound) return false;
+  }
+  return ir_onnx_out(n, 0, x);
+}
+
 bool import_clip(ir_onnx_node *n) {
   const ir_attr *least = NULL, *most = NULL;
+  for (size_t i = 1; i < 3; i++) {
+    if (ir_onnx_present(n, i) && !ir_onnx_is_literal(n, i)) return clip_by_values(n);
+  }
   if (ir_onnx_present(n, 1) && !ir_onnx_in_number(n, 1, &least)) return false;
   if (ir_onnx_present(n, 2) && !ir_onnx_in_number(n, 2, &most)) return false;
   return clip(n, ir_onnx_in(n, 0), least, most);
