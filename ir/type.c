@@ -110,6 +110,14 @@ const ir_type *ir_type_with_device(ir_context *context, const ir_type *type, con
   return ir_type_get(context, &key);
 }
 
+bool ir_type_is_sized(const ir_type *type) {
+  if (!ir_is_tensor(type) || !type->ranked || type->dtype == IR_DTYPE_UNKNOWN) return false;
+  for (size_t i = 0; i < type->count; i++) {
+    if (!ir_type_dim(type, i)) return false;
+  }
+  return true;
+}
+
 bool ir_type_static_dims(const ir_type *type, int64_t *dims, int64_t *count) {
   if (!type->ranked || (type->kind != IR_TYPE_TENSOR && type->kind != IR_TYPE_SHAPE)) return false;
   int64_t product = 1, extent;

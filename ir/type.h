@@ -63,6 +63,9 @@ static inline bool ir_is_tensor(const ir_type *type) { return type->kind == IR_T
 static inline bool ir_is_scalar(const ir_type *type) { return type->kind == IR_TYPE_SCALAR; }
 static inline bool ir_is_unit(const ir_type *type) { return type->kind == IR_TYPE_TUPLE && !type->count; }
 static inline ir_dtype ir_type_dtype(const ir_type *type) { return (ir_dtype)type->dtype; }
+/* A tensor of known dtype, rank and extents, be they symbols: its size can be computed, and two of equal types are equal
+ * in every extent, which two of type f32[?] need not be. */
+bool ir_type_is_sized(const ir_type *type);
 /* Every extent is known to be a constant; then DIMS (of type->count) and COUNT (their product) are filled where they
  * are not NULL. False also where the product overflows. */
 bool ir_type_static_dims(const ir_type *type, int64_t *dims, int64_t *count);

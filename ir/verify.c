@@ -19,9 +19,7 @@ static bool check_memory(ir_verifier *v, size_t i, const ir_type *type, ir_direc
   if (ir_is_scalar(type)) {
     return direction == IR_IN || ir_verify_fail(v, range, "'@%s': parameter %s is a scalar, which cannot be written", name_of(v->func), param_text(v, i));
   }
-  bool known = ir_is_tensor(type) && type->ranked && type->dtype != IR_DTYPE_UNKNOWN;
-  for (size_t k = 0; known && k < type->count; k++) known = ir_type_dim(type, k) != NULL;
-  if (known) return true;
+  if (ir_type_is_sized(type)) return true;
   return ir_verify_fail(v, range, "'@%s': parameter %s has type %s, expected a scalar or a tensor of known dtype and extents",
                         name_of(v->func), param_text(v, i), ir_type_text(&v->arena, type));
 }

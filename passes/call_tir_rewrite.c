@@ -70,17 +70,9 @@ static bool is_own(const ir_value *value) {
   return ir_is(op, IR_ALLOC) ? is_alone(value, op->region, NULL) : is_own_of_loop(value);
 }
 
-static bool sized(const ir_type *type) {
-  if (!ir_is_tensor(type) || !type->ranked || type->dtype == IR_DTYPE_UNKNOWN) return false;
-  for (size_t i = 0; i < type->count; i++) {
-    if (!ir_type_dim(type, i)) return false;
-  }
-  return true;
-}
-
 static ir_value *allocate(ir_pass_run *run, ir_builder *b, ir_op *op, size_t result) {
   const ir_type *type = ir_op_result(op, result)->type;
-  if (!sized(type)) {
+  if (!ir_type_is_sized(type)) {
     ir_error(run->context->diags, op->range, "%s: the size of result %zu, %s, is not known before it runs", ir_op_row(op)->name, result, ir_type_text(run->scratch, type));
     run->failed = true;
     return NULL;

@@ -92,7 +92,6 @@ struct path {
 
 static bool same_type(const struct path *p, int i) {
   const ir_type *type = ir_op_result(p->g->nodes.at[i].op, 0)->type;
-  if (type == p->type) return true;
   if (!ir_is_tensor(type) || !type->ranked || !p->type->ranked || type->count != p->type->count) return false;
   for (size_t d = 0; d < type->count; d++) {
     const ir_expr *a = ir_type_dim(type, d), *b = ir_type_dim(p->type, d);

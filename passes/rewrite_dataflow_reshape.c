@@ -5,18 +5,10 @@
 
 enum { VIEWS };
 
-static bool sized(const ir_type *type) {
-  if (!ir_is_tensor(type) || !type->ranked || type->dtype == IR_DTYPE_UNKNOWN) return false;
-  for (size_t i = 0; i < type->count; i++) {
-    if (!ir_type_dim(type, i)) return false;
-  }
-  return true;
-}
-
 static bool rewrite(ir_pass_run *run, ir_op *op) {
   if (!ir_has(op, IR_VIEW) || ir_op_row(op)->numerics == IR_STRUCTURE) return false;
   const ir_type *type = ir_op_result(op, 0)->type;
-  if (!sized(type)) return false;
+  if (!ir_type_is_sized(type)) return false;
   ir_builder b = ir_before(op);
   ir_op *view = ir_build_with(&b, IR_HOST_VIEW, IR_OPERANDS(ir_op_operand(op, 0)), IR_NO_ATTRS, NULL, 0, &type, 1);
   if (ir_op_dict(op)) ir_op_set_dict(view, ir_op_dict(op));

@@ -36,8 +36,7 @@ static bool sized(const ir_lowering *l, const ir_type *type, const char *what) {
     ir_error(l->context->diags, l->op->range, "%s: not implemented: %s of %u axes, at most %d", ir_op_row(l->op)->name, what, type->count, IR_LOWER_AXES);
     return false;
   }
-  bool known = ir_is_scalar(type) || (ir_is_tensor(type) && type->ranked && type->dtype != IR_DTYPE_UNKNOWN);
-  for (size_t i = 0; known && ir_is_tensor(type) && i < type->count; i++) known = ir_type_dim(type, i) != NULL;
+  bool known = ir_is_scalar(type) || ir_type_is_sized(type);
   if (!known) ir_error(l->context->diags, l->op->range, "%s: not implemented: %s whose extents are not known", ir_op_row(l->op)->name, what);
   return known;
 }

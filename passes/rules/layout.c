@@ -3,7 +3,7 @@
 #include "passes/rules/rules.h"
 
 bool ir_same_type(ir_rewriter *rw, const ir_type *a, const ir_type *b) {
-  return a == b || ir_type_relate(ir_func_context(rw->func), rw->facts, a, b) == IR_TYPES_EQUAL;
+  return (ir_is_scalar(a) || ir_type_is_sized(a)) && ir_type_relate(ir_func_context(rw->func), rw->facts, a, b) == IR_TYPES_EQUAL;
 }
 
 /* An operator whose result has its operand's type, and that then is its operand. */
@@ -53,11 +53,8 @@ static bool permute_of_permute(ir_rewriter *rw, ir_op *op) {
 static bool view_of_view(ir_rewriter *rw, ir_op *op) {
   ir_op *inner = ir_value_op(ir_op_operand(op, 0));
   const ir_type *type = ir_op_result(op, 0)->type;
-  bool plain = inner && ir_has(inner, IR_VIEW) && !ir_has(inner, IR_CHECKS) && ir_is_tensor(type) && type->ranked;
+  bool plain = inner && ir_has(inner, IR_VIEW) && !ir_has(inner, IR_CHECKS) && ir_type_is_sized(type);
   if (!plain || !ir_is_tensor(ir_op_operand(inner, 0)->type)) return false;
-  for (size_t i = 0; i < type->count; i++) {
-    if (!ir_type_dim(type, i)) return false;
-  }
   ir_value *x = ir_op_operand(inner, 0);
   if (ir_same_type(rw, type, x->type)) return ir_replace1(rw, op, x);
   ir_builder b = ir_at(op);

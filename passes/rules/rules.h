@@ -11,7 +11,7 @@ extern const ir_rule ir_rules_structure[]; /* tuples, casts between types, const
 
 /* VALUE is a `const` (or an inline scalar constant) whose elements all are the same: their bits. */
 bool ir_const_splat(const ir_value *value, uint64_t *bits, ir_dtype *dtype);
-/* The types are equal, extents proven. */
+/* The types are equal, extents known and proven. */
 bool ir_same_type(ir_rewriter *rw, const ir_type *a, const ir_type *b);
 
 #endif

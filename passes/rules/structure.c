@@ -22,7 +22,8 @@ static bool tuple_of_fields(ir_rewriter *rw, ir_op *op) {
 /* A match_cast to a type that the operand provably has binds nothing and checks nothing. */
 static bool cast_to_known(ir_rewriter *rw, ir_op *op) {
   ir_value *x = ir_op_operand(op, 0);
-  return ir_same_type(rw, ir_op_result(op, 0)->type, x->type) && ir_replace1(rw, op, x);
+  bool known = ir_type_relate(ir_op_context(op), rw->facts, ir_op_result(op, 0)->type, x->type) == IR_TYPES_EQUAL;
+  return known && ir_replace1(rw, op, x);
 }
 
 static bool simplify_scalar(ir_rewriter *rw, ir_op *op) {
@@ -64,10 +65,7 @@ static bool if_constant(ir_rewriter *rw, ir_op *op) {
 /* The shape of a tensor whose extents are all known expressions. */
 static bool known_shape(ir_rewriter *rw, ir_op *op) {
   const ir_type *type = ir_op_operand(op, 0)->type;
-  if (!ir_is_tensor(type) || !type->ranked) return false;
-  for (size_t i = 0; i < type->count; i++) {
-    if (!ir_type_dim(type, i)) return false;
-  }
+  if (!ir_type_is_sized(type)) return false;
   ir_builder b = ir_at(op);
   ir_value **extents = ir_new_array(rw->scratch, ir_value *, type->count);
   for (size_t i = 0; i < type->count; i++) extents[i] = ir_build_scalar(&b, ir_type_dim(type, i), NULL, 0);
