@@ -44,5 +44,6 @@ const ir_pass ir_pass_normalize = {
     .doc = "Give every result the most precise type that inference knows.",
     .each_op = refine,
     .order = IR_PRE_ORDER,
+    .repeat = true, /* what a region yields is more precise only after it has been seen */
     .stats = STATS({"refined", "result types made more precise"}),
 };
