@@ -14,7 +14,7 @@ struct options {
 static const ir_opt options[] = {
     OPT_UINT(struct options, max_bytes, "max-bytes", "67108864", "bytes of one result at most"),
     OPT_UINT(struct options, max_growth, "max-growth", "4096", "bytes by which a result may be larger than its operands together"),
-    OPT_UINT(struct options, max_steps, "max-steps", "1000000000", "element operations for one fold at most"),
+    OPT_UINT(struct options, max_steps, "max-steps", "1000000000", "element operations for one fold at most; 0: no limit"),
     OPT_END,
 };
 
@@ -59,11 +59,19 @@ __attribute__((format(printf, 3, 4))) static bool skip(ir_pass_run *run, const i
   return false;
 }
 
+/* Operand I is an earlier one, too: it frees its bytes once. */
+static bool is_repeated(const ir_op *op, size_t i) {
+  for (size_t k = 0; k < i; k++) {
+    if (ir_op_operand(op, k) == ir_op_operand(op, i)) return true;
+  }
+  return false;
+}
+
 static bool within_budget(ir_pass_run *run, const ir_op *op) {
   const struct options *given = run->options;
   int64_t in = 0, out = 0, bytes;
   for (size_t i = 0; i < op->operand_count; i++) {
-    if (bytes_of(ir_op_operand(op, i)->type, &bytes)) in += bytes;
+    if (!is_repeated(op, i) && bytes_of(ir_op_operand(op, i)->type, &bytes)) in += bytes;
   }
   for (size_t i = 0; i < op->result_count; i++) {
     if (!bytes_of(ir_op_result(op, i)->type, &bytes)) return false;
@@ -109,8 +117,19 @@ static ir_func *function_of(ir_pass_run *run, ir_op *op) {
   return func;
 }
 
-/* Runs FUNC with diagnostics of its own: an error there only means that the operation is not folded. */
-static bool evaluate(ir_pass_run *run, ir_func *func, ir_tensor **results) {
+struct reason {
+  ir_arena *scratch;
+  const char *text; /* of the first error */
+};
+
+static void keep_reason(void *user, ir_diags *diags, const ir_diag *diag) {
+  (void)diags;
+  struct reason *reason = user;
+  if (diag->severity == IR_ERROR && !reason->text) reason->text = ir_arena_copy(reason->scratch, diag->text, strlen(diag->text));
+}
+
+/* Runs FUNC with diagnostics of its own: an error there only means that the operation is not folded. NULL, or why not. */
+static const char *evaluate(ir_pass_run *run, ir_func *func, ir_tensor **results) {
   const struct options *given = run->options;
   ir_diags *outer = run->context->diags;
   ir_diags *quiet = run->context->diags = ir_diags_new();
@@ -118,10 +137,12 @@ static bool evaluate(ir_pass_run *run, ir_func *func, ir_tensor **results) {
   ir_interp *interp = ir_interp_new(run->module, &settings);
   bool fine = ir_interp_call(interp, func, 0, NULL, func->result_count, results);
   ir_interp_free(interp);
-  ir_diags_discard(quiet);
+  struct reason reason = {.scratch = run->scratch};
+  ir_diags_set_handler(quiet, keep_reason, &reason);
+  ir_diags_flush(quiet);
   ir_diags_free(quiet);
   run->context->diags = outer;
-  return fine;
+  return fine ? NULL : reason.text ? reason.text : "it does not run";
 }
 
 static ir_value *constant_of(ir_pass_run *run, ir_builder *b, const ir_type *type, const ir_tensor *tensor) {
@@ -143,7 +164,8 @@ static ir_value *constant_of(ir_pass_run *run, ir_builder *b, const ir_type *typ
 static bool fold(ir_pass_run *run, ir_op *op) {
   if (!foldable(op) || ir_is_unused(op) || !within_budget(run, op)) return false;
   ir_tensor **results = ir_new_array(run->scratch, ir_tensor *, op->result_count);
-  if (!evaluate(run, function_of(run, op), results)) return skip(run, op, "running it fails or takes too long");
+  const char *why = evaluate(run, function_of(run, op), results);
+  if (why) return skip(run, op, "%s", why);
   ir_builder b = ir_before(op);
   ir_value **values = ir_new_array(run->scratch, ir_value *, op->result_count);
   for (size_t i = 0; i < op->result_count; i++) {
