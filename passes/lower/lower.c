@@ -2,6 +2,7 @@
 /* passes/lower/lower.c - the driver and the helpers of the rules. Needs ir/infer, ir/frame. */
 #include "passes/lower/lower.h"
 
+#include "ir/print.h"
 #include "ir/symbols.h"
 
 const ir_lower_def ir_lower_defs[IR_OP_COUNT] = {
@@ -37,8 +38,11 @@ static bool sized(const ir_lowering *l, const ir_type *type, const char *what) {
     return false;
   }
   bool known = ir_is_scalar(type) || ir_type_is_sized(type);
-  if (!known) ir_error(l->context->diags, l->op->range, "%s: not implemented: %s whose extents are not known", ir_op_row(l->op)->name, what);
-  return known;
+  if (known) return true;
+  const char *lacks = ir_is_tensor(type) && type->dtype == IR_DTYPE_UNKNOWN ? "its dtype is not known" : "its extents are not known";
+  ir_error(l->context->diags, l->op->range, "%s: not implemented: %s of type %s: %s", ir_op_row(l->op)->name, what,
+           ir_type_text(l->arena, type), lacks);
+  return false;
 }
 
 static const char *param_name(ir_lowering *l, const char *base, size_t i, size_t count) {
@@ -94,7 +98,8 @@ ir_func *ir_legalize_op(ir_op *op, ir_module *module, const ir_string *name, ir_
   bool (*rule)(ir_lowering *) = ir_lower_defs[op->code].legalize;
   if (!rule && ir_has(op, IR_ELEMENTWISE)) rule = legalize_elementwise;
   if (!rule) {
-    ir_error(l->context->diags, op->range, "not implemented: %s as a tensor program", ir_op_row(op)->name);
+    ir_error(l->context->diags, op->range, "not implemented: %s as a tensor program%s", ir_op_row(op)->name,
+             ir_can_decompose(op) ? ": run decompose-ops before" : "");
     return NULL;
   }
   if (!make_params(l, module, name)) return NULL;
