@@ -134,8 +134,8 @@ static ir_op_pattern pattern_of_store(const ir_op *store, ir_op_pattern so_far) 
   return pattern;
 }
 
-/* A gather (an index that is loaded) still yields one element for each written one; everything else that is not
- * recognised is opaque. */
+/* What is not recognised is opaque. So is a gather, whose index is loaded: in the place of a buffer, an expression of that
+ * index would not be clamped where the buffer is. */
 ir_op_pattern ir_pattern_of(const ir_func *func) {
   ir_op_pattern pattern = IR_PATTERN_ELEMENTWISE;
   size_t nests = 0, outs = 0;

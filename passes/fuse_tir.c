@@ -178,33 +178,56 @@ static const ir_expr *map_load(void *user, ir_frame *frame, ir_value *value, con
   return ir_frame_import(frame, in->p->store, ir_get_expr_at(in->p->store, "args", 0), NULL, map_axis, &inner);
 }
 
-/* The distinct loads of a buffer in an operation's values, and the bindings made for them. */
+/* An element of a buffer that an operation's values load. An operation may name the buffer in several operands: loads of one
+ * element differ then, but are the same in a frame of their own. */
+struct element {
+  const ir_expr *load, *in_frame;
+  size_t loads;       /* in printed form */
+  bool unconditional; /* loaded in any case, not only where a guard allows it */
+  size_t binding;     /* number of the operand made for it; 0: none */
+};
+
 struct repeated {
   ir_arena *scratch;
   ir_op *op;
   const ir_value *buffer;
-  ir_vec(const ir_expr *) loads;
-  size_t count; /* loads in printed form */
+  ir_frame frame;
+  ir_vec(struct element) elements;
+  ir_map by_load; /* load -> number of its element, counted from 1 */
 };
 
-static void count_loads(struct repeated *r, const ir_expr *expr) {
-  if (expr->code == IR_S_LOAD && ir_op_operand(r->op, expr->arg) == r->buffer) {
+static struct element *element_of(struct repeated *r, const ir_expr *load) {
+  void **number = ir_map_slot(r->scratch, &r->by_load, load);
+  if (!*number) {
+    const ir_expr *in_frame = ir_frame_import(&r->frame, r->op, load, NULL, NULL, NULL);
     size_t i = 0;
-    while (i < r->loads.count && r->loads.at[i] != expr) i++;
-    if (i == r->loads.count) *ir_push(r->scratch, &r->loads) = expr;
-    r->count++;
+    while (i < r->elements.count && r->elements.at[i].in_frame != in_frame) i++;
+    if (i == r->elements.count) *ir_push(r->scratch, &r->elements) = (struct element){.load = load, .in_frame = in_frame};
+    *number = (void *)(uintptr_t)(i + 1);
+  }
+  return &r->elements.at[(uintptr_t)*number - 1];
+}
+
+static bool loads_buffer(const struct repeated *r, const ir_expr *expr) {
+  return expr->code == IR_S_LOAD && ir_op_operand(r->op, expr->arg) == r->buffer;
+}
+
+static void count_loads(struct repeated *r, const ir_expr *expr, bool guarded) {
+  if (loads_buffer(r, expr)) {
+    struct element *element = element_of(r, expr);
+    element->loads++;
+    element->unconditional |= !guarded;
   }
   for (size_t i = 0; i < expr->count; i++) {
-    if (expr->kids[i]->has_args) count_loads(r, expr->kids[i]);
+    if (expr->kids[i]->has_args) count_loads(r, expr->kids[i], guarded || (expr->code == IR_S_GUARD && i > 0));
   }
 }
 
 static const ir_expr *to_binding(void *user, ir_context *context, const ir_expr *leaf) {
   const struct repeated *r = user;
-  for (size_t i = 0; i < r->loads.count; i++) {
-    if (r->loads.at[i] == leaf) return ir_expr_arg(context, (uint32_t)(r->op->operand_count + i), (ir_dtype)leaf->dtype, leaf->lanes);
-  }
-  return leaf;
+  uintptr_t number = (uintptr_t)ir_map_get(&r->by_load, leaf);
+  size_t binding = number ? r->elements.at[number - 1].binding : 0;
+  return binding ? ir_expr_arg(context, (uint32_t)binding, (ir_dtype)leaf->dtype, leaf->lanes) : leaf;
 }
 
 static const ir_attr *bind_attr(struct repeated *r, ir_context *context, const ir_attr *attr) {
@@ -227,28 +250,40 @@ static ir_op *remake(ir_op *op, ir_value *const *operands, size_t count, const i
   return copy;
 }
 
+struct operands {
+  ir_value **at;
+  size_t count, capacity;
+};
+
+/* A binding for ELEMENT where it is loaded several times, and once at least in any case. */
+static void bind_element(struct repeated *r, struct element *element, struct operands *operands) {
+  if (element->loads < 2 || !element->unconditional) return;
+  ir_context *context = r->frame.context;
+  ir_builder b = ir_before(r->op);
+  ir_frame frame = {.context = context, .arena = r->scratch};
+  const ir_expr *load = ir_frame_import(&frame, r->op, element->load, NULL, NULL, NULL);
+  const ir_type *type = ir_type_scalar(context, (ir_dtype)load->dtype, load->lanes);
+  ir_op *let = ir_build_with(&b, IR_SCALAR, frame.operands, frame.count, IR_SET({"value", ir_attr_expr(context, load)}), NULL, 0, &type, 1);
+  element->binding = operands->count;
+  *ir_push(r->scratch, operands) = ir_op_result(let, 0);
+}
+
 /* A producer's value that stands several times in one operation's expressions gets a binding of its own first. */
 static void bind_repeated(struct fusing *f, const struct producer *p, ir_op *op) {
-  struct repeated r = {.scratch = f->run->scratch, .op = op, .buffer = p->buffer};
+  struct repeated r = {.scratch = f->run->scratch, .op = op, .buffer = p->buffer, .frame = {.context = f->run->context, .arena = f->run->scratch}};
   size_t slots = ir_op_row(op)->attr_count;
   for (size_t i = 0; i < slots; i++) {
     const ir_attr *attr = ir_op_slots(op)[i];
-    if (attr && attr->kind == IR_ATTR_EXPR) count_loads(&r, attr->expr);
+    if (attr && attr->kind == IR_ATTR_EXPR) count_loads(&r, attr->expr, false);
     for (size_t k = 0; attr && attr->kind == IR_ATTR_LIST && k < attr->count; k++) {
-      if (attr->items[k]->kind == IR_ATTR_EXPR) count_loads(&r, attr->items[k]->expr);
+      if (attr->items[k]->kind == IR_ATTR_EXPR) count_loads(&r, attr->items[k]->expr, false);
     }
   }
-  if (r.count < 2 || ir_get_expr_at(p->store, "args", 0)->size < 4) return;
-  ir_builder b = ir_before(op);
-  ir_vec(ir_value *) operands = {0};
+  if (ir_get_expr_at(p->store, "args", 0)->size < 4) return;
+  struct operands operands = {0};
   for (size_t i = 0; i < op->operand_count; i++) *ir_push(r.scratch, &operands) = ir_op_operand(op, i);
-  for (size_t i = 0; i < r.loads.count; i++) {
-    ir_frame frame = {.context = f->run->context, .arena = r.scratch};
-    const ir_expr *load = ir_frame_import(&frame, op, r.loads.at[i], NULL, NULL, NULL);
-    const ir_type *type = ir_type_scalar(f->run->context, (ir_dtype)load->dtype, load->lanes);
-    ir_op *let = ir_build_with(&b, IR_SCALAR, frame.operands, frame.count, IR_SET({"value", ir_attr_expr(f->run->context, load)}), NULL, 0, &type, 1);
-    *ir_push(r.scratch, &operands) = ir_op_result(let, 0);
-  }
+  for (size_t i = 0; i < r.elements.count; i++) bind_element(&r, &r.elements.at[i], &operands);
+  if (operands.count == op->operand_count) return;
   const ir_attr **attrs = ir_new_array(r.scratch, const ir_attr *, slots);
   for (size_t i = 0; i < slots; i++) attrs[i] = bind_attr(&r, f->run->context, ir_op_slots(op)[i]);
   remake(op, operands.at, operands.count, attrs);
