@@ -20,6 +20,9 @@ static inline bool ir_slice_equal(ir_slice a, ir_slice b) {
 }
 static inline bool ir_slice_is(ir_slice a, const char *text) { return ir_slice_equal(a, ir_slice_of(text)); }
 
+/* The ending of a counted noun: `ir_error(..., "%zu result%s", count, ir_plural(count))`. */
+static inline const char *ir_plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
 /* Without the blanks, tabs and line ends around it. */
 ir_slice ir_slice_trim(ir_slice text);
 

@@ -48,7 +48,7 @@ static bool check_where(ir_infer *in, const ir_func *func, const ir_binding *bin
 bool ir_infer_unify_call(ir_infer *in, const ir_func *func, size_t first, bool skip_out, ir_binding *binding) {
   size_t wanted = 0, given = in->operand_count - first;
   for (size_t i = 0; i < func->param_count; i++) wanted += takes_operand(&func->params[i], skip_out);
-  if (wanted != given) return ir_infer_fail(in, "%zu arguments for '@%s', expected %zu", given, func->item.name->text, wanted);
+  if (wanted != given) return ir_infer_fail(in, "%zu argument%s for '@%s', expected %zu", given, ir_plural(given), func->item.name->text, wanted);
   if (!bind_symbols(in, func, first, skip_out, binding)) return false;
   /* Twice: a compound extent may speak of symbols that a later parameter binds. */
   for (int round = 0; round < 2; round++) {
@@ -113,7 +113,8 @@ static bool infer_call_value(ir_infer *in) {
   }
   if (!type->ranked) return declared_or_any(in);
   if (in->operand_count - 1 != type->count) {
-    return ir_infer_fail(in, "%zu arguments for a function of type %s", in->operand_count - 1, ir_type_text(in->scratch, type));
+    size_t given = in->operand_count - 1;
+    return ir_infer_fail(in, "%zu argument%s for a function of type %s", given, ir_plural(given), ir_type_text(in->scratch, type));
   }
   ir_binding binding = {.arena = in->scratch};
   for (int round = 0; round < 2; round++) {
@@ -168,7 +169,7 @@ static bool infer_inplace(ir_infer *in, const ir_func *func, bool *taken) {
   for (size_t k = 0; k < inplace->count; k++) {
     int64_t operand = inplace->items[k]->i;
     if (operand < 0 || operand >= (int64_t)in->operand_count) {
-      return ir_infer_fail(in, "attribute 'inplace' names operand %lld of %zu", (long long)operand, in->operand_count);
+      return ir_infer_fail(in, "attribute 'inplace' names operand %lld, the call has %zu", (long long)operand, in->operand_count);
     }
     if (taken[operand]) return ir_infer_fail(in, "attribute 'inplace' names operand %lld twice", (long long)operand);
     taken[operand] = true;

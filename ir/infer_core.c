@@ -164,7 +164,7 @@ bool infer_tensor_to_shape(ir_infer *in) {
   int64_t rank;
   if (!view.ranked || !ir_dim_const(view.dims[0], &rank)) return ir_infer_result(in, ir_type_unranked_shape(in->context));
   enum { MAX_RANK = 1 << 16 };
-  if (rank < 0 || rank > MAX_RANK) return ir_infer_fail(in, "a shape of %lld extents", (long long)rank);
+  if (rank < 0 || rank > MAX_RANK) return ir_infer_fail(in, "a shape of %lld extents, expected at most %d", (long long)rank, MAX_RANK);
   const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, (size_t)rank);
   return ir_infer_result(in, ir_type_shape(in->context, (size_t)rank, dims));
 }

@@ -188,15 +188,16 @@ bool ir_infer_axes(ir_infer *in, const char *name, size_t rank, bool *marked) {
   return true;
 }
 
-bool ir_infer_spread(ir_infer *in, const char *name, size_t count, int64_t least, int64_t *values) {
+bool ir_infer_spread(ir_infer *in, const char *name, size_t count, int64_t least, int64_t most, int64_t *values) {
   size_t given = ir_infer_count(in, name);
   if (given != 1 && given != count) {
     return ir_infer_fail(in, "attribute '%s' has %zu entries, expected 1 or %zu", name, given, count);
   }
   for (size_t i = 0; i < count; i++) {
     values[i] = ir_infer_int_at(in, name, given == 1 ? 0 : i);
-    if (values[i] < least) {
-      return ir_infer_fail(in, "attribute '%s' holds %lld, expected at least %lld", name, (long long)values[i], (long long)least);
+    if (values[i] < least || values[i] > most) {
+      return ir_infer_fail(in, "attribute '%s' holds %lld, expected at %s %lld", name, (long long)values[i], values[i] < least ? "least" : "most",
+                           (long long)(values[i] < least ? least : most));
     }
   }
   return true;

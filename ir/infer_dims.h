@@ -59,6 +59,6 @@ const ir_expr *ir_infer_dim_at(const ir_infer *in, const char *name, size_t i);
 /* Marks the axes that attribute NAME lists; absent means all. Reports an axis out of range or given twice. */
 bool ir_infer_axes(ir_infer *in, const char *name, size_t rank, bool *marked);
 /* VALUES gets COUNT entries of attribute NAME: as many are given, or one for all. Each is at least LEAST. */
-bool ir_infer_spread(ir_infer *in, const char *name, size_t count, int64_t least, int64_t *values);
+bool ir_infer_spread(ir_infer *in, const char *name, size_t count, int64_t least, int64_t most, int64_t *values);
 
 #endif

@@ -32,7 +32,7 @@ bool infer_host_result(ir_infer *in) {
   int64_t index = ir_infer_int(in, "index");
   if (!in->func) return true;
   if (index < 0 || (size_t)index >= in->func->result_count) {
-    return ir_infer_fail(in, "index %lld, the function has %zu results", (long long)index, in->func->result_count);
+    return ir_infer_fail(in, "index %lld, the function has %zu result%s", (long long)index, in->func->result_count, ir_plural(in->func->result_count));
   }
   return true;
 }

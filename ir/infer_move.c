@@ -7,7 +7,7 @@
 
 bool infer_concat(ir_infer *in) {
   ir_dtype dtype;
-  if (!in->operand_count) return ir_infer_fail(in, "no operands");
+  if (!in->operand_count) return ir_infer_fail(in, "0 operands, expected at least 1");
   if (!ir_infer_same_dtype(in, 0, in->operand_count - 1, &dtype)) return false;
   const ir_expr **dims = NULL;
   size_t rank = 0, axis = 0, ranked = 0;
@@ -126,7 +126,7 @@ bool infer_strided_slice(ir_infer *in) {
   bool even = ir_infer_count(in, "end") == count && (!strided || ir_infer_count(in, "strides") == count) &&
               (!placed || ir_infer_count(in, "axes") == count);
   if (!even) return ir_infer_fail(in, "attributes 'begin', 'end', 'strides' and 'axes' have different lengths");
-  if (x.ranked && count > x.rank) return ir_infer_fail(in, "%zu slices for rank %zu", count, x.rank);
+  if (x.ranked && count > x.rank) return ir_infer_fail(in, "attribute 'begin' has %zu entr%s, operand 'x' has rank %zu", count, count == 1 ? "y" : "ies", x.rank);
   const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, x.rank);
   bool *sliced = ir_new_array(in->scratch, bool, x.rank);
   if (x.rank) memcpy(dims, x.dims, x.rank * sizeof *dims);
@@ -181,8 +181,8 @@ bool infer_pad(ir_infer *in) {
   const ir_expr **dims = ir_new_array(in->scratch, const ir_expr *, count / 2);
   for (size_t i = 0; i < count / 2; i++) {
     int64_t before = ir_infer_int_at(in, "pad_width", 2 * i), after = ir_infer_int_at(in, "pad_width", 2 * i + 1), both, extent;
-    if (before < 0 || after < 0) return ir_infer_fail(in, "attribute 'pad_width' holds a negative width");
-    if (!ir_add_i64(before, after, &both)) return ir_infer_fail(in, "attribute 'pad_width' is too large");
+    if (before < 0 || after < 0) return ir_infer_fail(in, "attribute 'pad_width' holds %lld, expected at least 0", (long long)(before < 0 ? before : after));
+    if (!ir_add_i64(before, after, &both)) return ir_infer_fail(in, "attribute 'pad_width' holds %lld and %lld, too much for one axis", (long long)before, (long long)after);
     const ir_expr *dim = x.ranked ? x.dims[i] : NULL;
     int64_t needed = needed_extent(mode, before, after);
     if (ir_dim_const(dim, &extent) && extent < needed) {
@@ -216,6 +216,6 @@ bool infer_quantize(ir_infer *in) {
   if (!check_scale(in, &x, 1, axis) || !check_scale(in, &x, 2, axis)) return false;
   ir_dtype dtype = ir_infer_dtype(in, "out_dtype");
   bool fits = in->code == IR_QUANTIZE ? dtype != IR_BOOL : ir_is_float(dtype);
-  if (!fits) return ir_infer_fail(in, "attribute 'out_dtype' is %s", ir_dtype_name(dtype));
+  if (!fits) return ir_infer_fail(in, "attribute 'out_dtype' is %s, expected %s", ir_dtype_name(dtype), in->code == IR_QUANTIZE ? "a number" : "a float");
   return ir_infer_tensor(in, dtype, &x);
 }

@@ -15,6 +15,8 @@ struct window {
 
 enum { MOST_SPATIAL = 3, MAX_WINDOW = 1 << 30 };
 
+static bool fits_window(int64_t width) { return width >= 0 && width <= MAX_WINDOW; }
+
 /* The axes that the layout has behind N and C. */
 static size_t spatial_of(const ir_infer *in, const char *layout) { return strlen(ir_infer_word(in, layout)) - 2; }
 
@@ -28,17 +30,17 @@ static bool take_padding(ir_infer *in, size_t spatial, struct window *windows) {
   for (size_t i = 0; i < spatial; i++) {
     windows[i].before = ir_infer_int_at(in, "padding", count == 1 ? 0 : i);
     windows[i].after = ir_infer_int_at(in, "padding", count == 1 ? 0 : count == spatial ? i : i + spatial);
-    bool fits = windows[i].before >= 0 && windows[i].after >= 0 && windows[i].before <= MAX_WINDOW && windows[i].after <= MAX_WINDOW;
-    if (!fits) return ir_infer_fail(in, "attribute 'padding' holds a width below 0 or above %d", MAX_WINDOW);
+    bool fits = fits_window(windows[i].before) && fits_window(windows[i].after);
+    if (!fits) return ir_infer_fail(in, "attribute 'padding' holds %lld, expected 0 to %d", (long long)(fits_window(windows[i].before) ? windows[i].after : windows[i].before), MAX_WINDOW);
   }
   return true;
 }
 
 static bool take_windows(ir_infer *in, size_t spatial, struct window *windows) {
   int64_t strides[MOST_SPATIAL], dilation[MOST_SPATIAL];
-  if (!ir_infer_spread(in, "strides", spatial, 1, strides) || !ir_infer_spread(in, "dilation", spatial, 1, dilation)) return false;
+  if (!ir_infer_spread(in, "strides", spatial, 1, MAX_WINDOW, strides)) return false;
+  if (!ir_infer_spread(in, "dilation", spatial, 1, MAX_WINDOW, dilation)) return false;
   for (size_t i = 0; i < spatial; i++) {
-    if (strides[i] > MAX_WINDOW || dilation[i] > MAX_WINDOW) return ir_infer_fail(in, "strides and dilation go up to %d", MAX_WINDOW);
     windows[i].stride = strides[i];
     windows[i].dilation = dilation[i];
   }
@@ -110,7 +112,7 @@ bool infer_conv(ir_infer *in) {
   for (size_t i = 0; i < spatial; i++) {
     windows[i].size = weight.ranked ? weight.dims[2 + i] : NULL;
     if (windows[i].size) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, windows[i].size, ir_infer_i64(in, 1)));
-    if (ir_dim_is(windows[i].size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", 2 + i);
+    if (ir_dim_is(windows[i].size, 0)) return ir_infer_fail(in, "axis %zu of operand 'weight' has extent 0, expected at least 1", 2 + i);
     if (!count_windows(in, 2 + i, x.ranked ? x.dims[2 + i] : NULL, &windows[i], &dims[2 + i])) return false;
   }
   return ir_infer_ranked(in, dtype, 2 + spatial, dims);
@@ -122,11 +124,10 @@ bool infer_pool(ir_infer *in) {
   size_t spatial = spatial_of(in, "layout");
   int64_t sizes[MOST_SPATIAL];
   if (!ir_infer_wants_rank(in, 0, 2 + spatial) || !take_windows(in, spatial, windows)) return false;
-  if (!ir_infer_spread(in, "pool_size", spatial, 1, sizes)) return false;
+  if (!ir_infer_spread(in, "pool_size", spatial, 1, MAX_WINDOW, sizes)) return false;
   const ir_expr *dims[2 + MOST_SPATIAL] = {x.ranked ? x.dims[0] : NULL, x.ranked ? x.dims[1] : NULL};
   for (size_t i = 0; i < spatial; i++) {
     struct window *w = &windows[i];
-    if (sizes[i] > MAX_WINDOW) return ir_infer_fail(in, "attribute 'pool_size' goes up to %d", MAX_WINDOW);
     w->size = ir_infer_i64(in, sizes[i]);
     w->ceil = ir_infer_bool(in, "ceil_mode");
     int64_t covered = (sizes[i] - 1) * w->dilation + 1;
@@ -147,9 +148,9 @@ bool infer_adaptive_pool(ir_infer *in) {
   const ir_expr *dims[2 + MOST_SPATIAL] = {0};
   if (x.ranked) memcpy(dims, x.dims, (2 + spatial) * sizeof *dims);
   if (ir_infer_attr(in, "output_size")) {
-    if (!ir_infer_spread(in, "output_size", spatial, 1, sizes)) return false;
+    if (!ir_infer_spread(in, "output_size", spatial, 1, INT64_MAX, sizes)) return false;
     for (size_t i = 0; i < spatial; i++) {
-      if (ir_dim_is(dims[2 + i], 0)) return ir_infer_fail(in, "axis %zu has extent 0", 2 + i);
+      if (ir_dim_is(dims[2 + i], 0)) return ir_infer_fail(in, "axis %zu of operand 'x' has extent 0, expected at least 1", 2 + i);
       if (dims[2 + i]) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, dims[2 + i], ir_infer_i64(in, 1)));
       dims[2 + i] = ir_infer_i64(in, sizes[i]);
     }
@@ -199,7 +200,7 @@ bool infer_conv_transpose(ir_infer *in) {
   if (!ir_infer_same_dtype(in, 0, 1, &dtype)) return false;
   if (!ir_infer_wants_rank(in, 0, 2 + spatial) || !ir_infer_wants_rank(in, 1, 2 + spatial) || !take_windows(in, spatial, windows)) return false;
   if (!check_transposed_groups(in, &x, &weight, ir_infer_int(in, "groups"), &dims[1])) return false;
-  if (!ir_infer_spread(in, "output_padding", spatial, 0, extra)) return false;
+  if (!ir_infer_spread(in, "output_padding", spatial, 0, MAX_WINDOW, extra)) return false;
   if (ir_infer_dtype(in, "out_dtype") != IR_DTYPE_UNKNOWN) dtype = ir_infer_dtype(in, "out_dtype");
   for (size_t i = 0; i < spatial; i++) {
     struct window *w = &windows[i];

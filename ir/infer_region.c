@@ -107,7 +107,7 @@ bool infer_if(ir_infer *in) {
   if (in->region_count < 1 || in->region_count > 2) return ir_infer_fail(in, "%zu regions, expected 1 or 2", in->region_count);
   const ir_region *then = in->regions[0], *other = in->region_count > 1 ? in->regions[1] : NULL;
   size_t count = yield_count(then);
-  if (!other && count) return ir_infer_fail(in, "yields %zu values without an 'else'", count);
+  if (!other && count) return ir_infer_fail(in, "yields %zu value%s without an 'else'", count, ir_plural(count));
   if (other && yield_count(other) != count) {
     return ir_infer_fail(in, "the branches yield %zu and %zu values", count, yield_count(other));
   }
@@ -175,8 +175,8 @@ bool infer_loop(ir_infer *in) {
   int64_t stacks = yield ? ir_get_int(yield, "stacks") : 0;
   size_t yields = yield_count(body);
   if (stacks < 0 || yields != carried + (size_t)stacks + again) {
-    return ir_infer_fail(in, "yields %zu values, expected %zu carried ones, %lld stacked%s", yields, carried, (long long)stacks,
-                         again ? " and a condition" : "");
+    return ir_infer_fail(in, "yields %zu value%s, expected %zu: %zu carried, %lld stacked%s", yields, ir_plural(yields),
+                         carried + (size_t)stacks + again, carried, (long long)stacks, again ? ", a condition" : "");
   }
   if (again && !check_condition(in, yield_type(body, yields - 1))) return false;
   for (size_t i = 0; i < carried; i++) {

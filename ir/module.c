@@ -29,6 +29,15 @@ void ir_module_free(ir_module *module) {
   ir_heap_free(module);
 }
 
+const char *ir_item_word(ir_item_kind kind) {
+  static const char *const words[] = {[IR_ITEM_FUNC] = "func",
+                                      [IR_ITEM_PRIM_FUNC] = "prim_func",
+                                      [IR_ITEM_REDUCER] = "reducer",
+                                      [IR_ITEM_DEVICE] = "device",
+                                      [IR_ITEM_RESOURCE] = "resource"};
+  return words[kind];
+}
+
 ir_item *ir_module_find(const ir_module *module, const ir_string *name) { return ir_map_get(&module->items, name); }
 
 static void insert(ir_module *module, ir_item *item, ir_item *after) {

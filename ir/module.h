@@ -14,6 +14,9 @@ typedef enum ir_item_kind {
 
 enum { IR_ITEM_PRIVATE = 1, IR_ITEM_IMPURE = 2, IR_ITEM_EXTERN = 4 };
 
+/* "func", "prim_func", "reducer", "device", "resource": the word that an item begins with. */
+const char *ir_item_word(ir_item_kind kind);
+
 /* Something with a global name. The items of a module keep their order and have distinct names. */
 struct ir_item {
   ir_item_kind kind;

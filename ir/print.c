@@ -125,14 +125,12 @@ static void params(ir_printer *p, const ir_func *func) {
 }
 
 static void func(ir_printer *p, const ir_func *func) {
-  static const char *const words[] = {
-      [IR_ITEM_FUNC] = "func", [IR_ITEM_PRIM_FUNC] = "prim_func", [IR_ITEM_REDUCER] = "reducer"};
   const ir_item *item = &func->item;
   ir_printer_number(p, func);
   if (item->flags & IR_ITEM_PRIVATE) ir_text_put(p->out, "private ");
   if (item->flags & IR_ITEM_EXTERN) ir_text_put(p->out, "extern ");
   if (item->flags & IR_ITEM_IMPURE) ir_text_put(p->out, "impure ");
-  ir_text_printf(p->out, "%s ", words[item->kind]);
+  ir_text_printf(p->out, "%s ", ir_item_word(item->kind));
   ir_printer_name(p, '@', item->name);
   if (func->has_signature) params(p, func);
   if (func->has_signature && func->has_arrow) {

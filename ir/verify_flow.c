@@ -46,7 +46,7 @@ void ir_verify_effects(ir_verifier *v, const ir_op *op) {
 
 void ir_verify_returns(ir_verifier *v, const ir_op *op, size_t count, const ir_type *const *results, const char *whose) {
   if (op->operand_count != count) {
-    ir_verify_fail_op(v, op, "%u values, %s has %zu results", op->operand_count, whose, count);
+    ir_verify_fail_op(v, op, "%u value%s, %s has %zu result%s", op->operand_count, ir_plural(op->operand_count), whose, count, ir_plural(count));
     return;
   }
   for (size_t i = 0; i < count; i++) {

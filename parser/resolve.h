@@ -168,7 +168,9 @@ const ir_expr *ir_find_symbol(ir_parser *p, const ir_string *name);
 void ir_unknown_word(ir_parser *p, ir_range range, const char *what);
 /* An item; one that stands further down is declared first. NULL where there is none: nothing is reported. */
 ir_item *ir_find_item(ir_parser *p, const ir_string *name);
-void ir_unknown_item(ir_parser *p, ir_range range, const char *what);
+enum { IR_ANY_FUNC = 1 << IR_ITEM_FUNC | 1 << IR_ITEM_PRIM_FUNC, IR_ANY_ITEM = (1 << (IR_ITEM_RESOURCE + 1)) - 1 };
+/* Reports that the name at RANGE is that of no item of these KINDS, bits by ir_item_kind: WHAT it should be. */
+void ir_unknown_item(ir_parser *p, ir_range range, const char *what, unsigned kinds);
 /* Whether RANGE names a device; reports. A look ahead puts this off to its end. */
 bool ir_check_device(ir_parser *p, ir_range range);
 /* Reports that the name at RANGE is that of KNOWN already. */

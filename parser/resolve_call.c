@@ -64,7 +64,8 @@ static int dict_slot(const ir_op_def *row) {
 
 static bool check_global(ir_parser *p, const ir_node *node, const ir_attr_def *def) {
   if (def->type != IR_A_GLOBAL || node->kind != N_GLOBAL || ir_find_item(p, ir_parse_name(p, node->range))) return true;
-  ir_unknown_item(p, node->range, !strcmp(def->name, "callee") ? "function" : def->name);
+  bool callee = !strcmp(def->name, "callee");
+  ir_unknown_item(p, node->range, callee ? "function" : def->name, callee ? IR_ANY_FUNC : IR_ANY_ITEM);
   return false;
 }
 
@@ -408,7 +409,7 @@ static bool reducer(ir_parser *p, ir_making *m, const ir_node *call, const char 
   const ir_string *global = ir_parse_name(p, range);
   ir_item *item = ir_find_item(p, global);
   if (!item || item->kind != IR_ITEM_REDUCER) {
-    ir_unknown_item(p, range, "reducer");
+    ir_unknown_item(p, range, "reducer", 1 << IR_ITEM_REDUCER);
     return false;
   }
   *user = item;

@@ -68,7 +68,7 @@ static const ir_attr *of_resource(ir_parser *p, const ir_node *node, const ir_ty
   const ir_string *name = ir_parse_name(p, node->range);
   ir_item *item = ir_find_item(p, name);
   if (!item || item->kind != IR_ITEM_RESOURCE) {
-    ir_unknown_item(p, node->range, "resource");
+    ir_unknown_item(p, node->range, "resource", 1 << IR_ITEM_RESOURCE);
     return NULL;
   }
   const ir_resource *resource = (const ir_resource *)item;

@@ -264,13 +264,21 @@ ir_item *ir_find_item(ir_parser *p, const ir_string *name) {
   return ir_module_find(p->module, name);
 }
 
-void ir_unknown_item(ir_parser *p, ir_range range, const char *what) {
+void ir_unknown_item(ir_parser *p, ir_range range, const char *what, unsigned kinds) {
   if (p->rest_failed) return; /* it may stand where the text could not be read */
   ir_slice text = ir_text_at(p, range);
+  const ir_item *other = ir_find_item(p, ir_parse_name(p, range));
+  if (other) {
+    ir_diag *diag = ir_parse_error(p, range, "'%.*s' is a %s, expected a %s", (int)text.length, text.at, ir_item_word(other->kind), what);
+    ir_note(p->diags, diag, other->range, "it is defined here");
+    return;
+  }
   ir_diag *diag = ir_parse_error(p, range, "there is no %s '%.*s'", what, (int)text.length, text.at);
   if (!ir_suggests(p)) return;
   ir_nearest nearest = {.wanted = name_of(p, range)};
-  ir_each_item(item, p->module) ir_nearest_offer(&nearest, ir_string_slice(item->name));
+  ir_each_item(item, p->module) {
+    if (kinds >> item->kind & 1) ir_nearest_offer(&nearest, ir_string_slice(item->name));
+  }
   if (nearest.best.at)
     ir_note(p->diags, diag, range, "did you mean '@%.*s'?", (int)nearest.best.length, nearest.best.at);
 }
@@ -289,6 +297,6 @@ bool ir_check_device(ir_parser *p, ir_range range) {
   }
   ir_item *item = ir_find_item(p, ir_parse_name(p, range));
   bool known = item && item->kind == IR_ITEM_DEVICE;
-  if (!known) ir_unknown_item(p, range, "device");
+  if (!known) ir_unknown_item(p, range, "device", 1 << IR_ITEM_DEVICE);
   return known;
 }
