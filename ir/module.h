@@ -63,7 +63,7 @@ struct ir_resource {
   ir_item item;
   const ir_type *type; /* a tensor with constant extents */
   ir_resource_kind kind;
-  const ir_string *file, *key; /* FILE: the path as written and the key in it */
+  const ir_string *file, *key; /* FILE: the path as written and the key in it; NULL: the name */
   const void *bytes;           /* BYTES: from the start; FILE: once loaded */
   size_t size;
 };

@@ -121,7 +121,7 @@ static void check_func(ir_verifier *v, ir_func *func) {
   if (v->infers) v->facts = ir_func_facts(func);
   size_t before = v->errors;
   bool sound = !func->body || ir_verify_region(v, func->body);
-  if (sound && v->errors == before && func->body && func->item.kind == IR_ITEM_PRIM_FUNC) ir_verify_outputs(v, func);
+  if (sound && v->infers && v->errors == before && func->body && func->item.kind == IR_ITEM_PRIM_FUNC) ir_verify_outputs(v, func);
   if (sound && v->errors == before && func->body && func->item.kind == IR_ITEM_FUNC && v->plans) ir_verify_host(v, func);
   v->func = NULL;
   v->visible.count = v->visible.capacity = 0;

@@ -188,14 +188,14 @@ bool ir_verify_attr(ir_verifier *v, ir_range range, const ir_op *op, const char 
   case IR_ATTR_ID:
   case IR_ATTR_DATA: return true;
   case IR_ATTR_GLOBAL:
-    return ir_module_find(v->module, attr->string) || ir_verify_fail(v, range, "%s: no item '@%s'", what, attr->string->text);
+    return ir_module_find(v->module, attr->string) || ir_verify_fail(v, range, "%s: there is no item '@%s'", what, attr->string->text);
   case IR_ATTR_TYPE: return ir_verify_type(v, range, what, attr->type);
   case IR_ATTR_EXPR: return ir_verify_expr(v, range, op, what, attr->expr);
   case IR_ATTR_LIST:
     for (size_t i = 0; i < attr->count; i++) sound &= ir_verify_attr(v, range, op, what, attr->items[i]);
     return sound;
   case IR_ATTR_DICT:
-    for (size_t i = 0; i < attr->count; i++) sound &= ir_verify_attr(v, range, op, attr->items[2 * i]->string->text, attr->items[2 * i + 1]);
+    for (size_t i = 0; i < attr->count; i++) sound &= ir_verify_attr(v, range, op, ir_arena_printf(&v->arena, "%s: '%s'", what, attr->items[2 * i]->string->text), attr->items[2 * i + 1]);
     return sound;
   }
   return false;

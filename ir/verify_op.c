@@ -57,7 +57,7 @@ static bool check_attrs(ir_verifier *v, const ir_op *op) {
     if (attr) sound &= ir_verify_attr(v, op->range, op, row->attrs[i].name, attr);
   }
   const ir_attr *dict = ir_op_dict(op);
-  if (dict) ir_verify_attr(v, op->range, NULL, "with", dict);
+  if (dict) ir_verify_attr(v, op->range, NULL, ir_arena_printf(&v->arena, "%s: with", ir_op_row(op)->name), dict);
   ir_verify_leave(v, mark);
   return sound;
 }

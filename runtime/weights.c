@@ -29,6 +29,15 @@ static bool fits(const ir_resource *resource, const ir_safetensor *tensor) {
   return !type->count || !memcmp(dims, tensor->dims, type->count * sizeof *dims);
 }
 
+/* The file that messages are about: the text, where the resource came from one in the module's folder. */
+static const char *text_of(ir_arena *arena, const ir_module *module, const ir_resource *resource) {
+  const ir_source *source;
+  unsigned line, column;
+  bool here = ir_range_locate(module->context->diags, resource->item.range, &source, &line, &column) &&
+              !strcmp(ir_path_folder(arena, source->name), module->folder);
+  return here ? source->name : ir_path_join(arena, module->folder, "module");
+}
+
 static bool load(ir_module *module, ir_resource *resource) {
   ir_diags *diags = module->context->diags;
   const char *name = resource->item.name->text;
@@ -37,21 +46,21 @@ static bool load(ir_module *module, ir_resource *resource) {
     return false;
   }
   ir_arena scratch = {0};
-  const char *beside = ir_path_join(&scratch, module->folder, "module.rill");
-  const char *path = ir_path_confined(diags, &scratch, beside, resource->file->text);
+  const char *path = ir_path_confined(diags, &scratch, text_of(&scratch, module, resource), resource->file->text);
   ir_safetensors *file = path ? open_once(module, path) : NULL;
   ir_arena_free(&scratch);
   if (!file) {
     ir_error(diags, resource->item.range, "resource '@%s' cannot be read", name);
     return false;
   }
-  const ir_safetensor *tensor = ir_safetensors_find(file, ir_string_slice(resource->key));
+  const ir_string *key = resource->key ? resource->key : resource->item.name;
+  const ir_safetensor *tensor = ir_safetensors_find(file, ir_string_slice(key));
   if (!tensor) {
-    ir_error(diags, resource->item.range, "resource '@%s': no tensor '%s' in '%s'", name, resource->key->text, resource->file->text);
+    ir_error(diags, resource->item.range, "resource '@%s': no tensor '%s' in '%s'", name, key->text, resource->file->text);
     return false;
   }
   if (!fits(resource, tensor)) {
-    ir_error(diags, resource->item.range, "resource '@%s': tensor '%s' in '%s' has another dtype or shape", name, resource->key->text, resource->file->text);
+    ir_error(diags, resource->item.range, "resource '@%s': tensor '%s' in '%s' has another dtype or shape", name, key->text, resource->file->text);
     return false;
   }
   /* Foreign files may not align their tensors. */

@@ -43,6 +43,7 @@ config.substitutions += [
     ("%examples", os.path.join(root, "examples")),
     ("%npy", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/npy.py")),
     ("%exits", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/exits.py")),
+    ("%safetensors", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/safetensors.py")),
     (r"\bpython\b", "/usr/bin/python3"),
 ]
 
