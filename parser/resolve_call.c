@@ -279,8 +279,11 @@ static bool takes_tensors(ir_parser *p, const ir_node *call) {
 static void unknown_operation(ir_parser *p, ir_nodes targets, const ir_node *call, ir_nodes types) {
   ir_slice name = ir_node_name(p, call);
   ir_range range = ir_node_name_range(call);
-  ir_diag *diag = ir_parse_error(p, range, "unknown operator '%.*s'", (int)name.length, name.at);
-  if (ir_suggests(p)) {
+  ir_opcode own = ir_op_find(p->context, name);
+  bool known = own != IR_OP_COUNT;
+  ir_diag *diag = ir_parse_error(p, range, known ? "'%.*s' is not written as a call" : "unknown operator '%.*s'", (int)name.length, name.at);
+  if (known) ir_note(p->diags, diag, range, "%s: %s", ir_op_defs[own].name, ir_op_defs[own].doc);
+  if (!known && ir_suggests(p)) {
     ir_nearest nearest = {.wanted = name};
     for (int code = 0; code < IR_OP_COUNT; code++) {
       bool fits = !has_own_form((ir_opcode)code) && (ir_op_defs[code].traits & (ir_in_graph(p) ? IR_GRAPH : IR_PRIM));
