@@ -24,7 +24,7 @@ bool legalize_tile(ir_lowering *l) {
 
 bool legalize_repeat(ir_lowering *l) {
   const ir_expr *index[IR_LOWER_AXES];
-  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis, which decompose-ops replaces");
+  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis: run decompose-ops before");
   ir_nest_at n = ir_lower_over_result(l, 0, index);
   size_t axis = ir_lower_normal_axis(l->op, "axis", ir_lower_result(l, 0)->count);
   index[axis] = ir_lower_int(&n, IR_S_FLOORDIV, index[axis], ir_lower_i64(&n, ir_get_int(l->op, "repeats")));

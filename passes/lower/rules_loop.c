@@ -6,7 +6,7 @@
 /* --- scans --- */
 bool legalize_scan(ir_lowering *l) {
   const ir_type *type = ir_lower_result(l, 0);
-  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis, which decompose-ops replaces");
+  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis: run decompose-ops before");
   size_t rank = type->count, axis = ir_lower_normal_axis(l->op, "axis", rank);
   bool product = ir_is(l->op, IR_CUMPROD), exclusive = ir_get_bool(l->op, "exclusive");
   ir_dtype wide = ir_lower_wide(ir_type_dtype(type));

@@ -119,7 +119,7 @@ bool legalize_strided_slice(ir_lowering *l) {
 bool legalize_take(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0), *indices = ir_lower_type(l, 1);
   const ir_expr *axes[IR_LOWER_AXES], *index[IR_LOWER_AXES];
-  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis, which decompose-ops replaces");
+  if (!ir_has_attr(l->op, "axis")) return ir_lower_missing(l, "no axis: run decompose-ops before");
   ir_nest_at n = ir_lower_over_result(l, 0, axes);
   size_t axis = ir_lower_normal_axis(l->op, "axis", x->count), inner = ir_is_tensor(indices) ? indices->count : 0;
   const ir_expr *at = ir_lower_index(l->context, ir_lower_load(&n, l->in[1], axes + axis), ir_type_dim(x, axis));

@@ -53,7 +53,6 @@ static const ir_expr *reduced_place(ir_nest_at *n, const struct axes *a) {
 /* A reducer of the operator's name, over elements, or over places and elements (argmax, argmin). */
 bool legalize_reduce(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
-  if (!ir_is_tensor(x)) return ir_lower_missing(l, "a scalar operand");
   struct axes a;
   find_axes(l, x, &a);
   const ir_expr *index[IR_LOWER_AXES];
@@ -68,7 +67,6 @@ bool legalize_reduce(ir_lowering *l) {
 
 bool legalize_mean(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
-  if (!ir_is_tensor(x)) return ir_lower_missing(l, "a scalar operand");
   struct axes a;
   find_axes(l, x, &a);
   ir_dtype wide = ir_lower_wide(ir_type_dtype(x));
@@ -88,7 +86,6 @@ bool legalize_mean(ir_lowering *l) {
 
 bool legalize_softmax(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
-  if (!ir_is_tensor(x) || !x->count) return ir_lower_missing(l, "a scalar operand");
   struct axes a;
   find_axes(l, x, &a);
   ir_dtype wide = ir_lower_wide(ir_type_dtype(x));
