@@ -60,7 +60,7 @@ static bool check_params(ir_verifier *v) {
   bool sound = true;
   for (size_t i = 0; i < func->param_count; i++) sound &= check_param(v, i, &argument);
   if (func->body && sound && argument != func->body->arg_count) {
-    sound = ir_verify_fail(v, func->item.range, "'@%s': the body has %u arguments for %zu parameters", name_of(func), func->body->arg_count, argument);
+    sound = ir_verify_fail(v, func->item.range, "'@%s': the body has %u argument%s for %zu parameter%s", name_of(func), func->body->arg_count, ir_plural(func->body->arg_count), argument, ir_plural(argument));
   }
   return sound;
 }

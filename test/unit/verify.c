@@ -223,6 +223,148 @@ static void test_items(void) {
   expect("resource '@w' has type i4[n], expected a tensor of known dtype and constant extents");
 }
 
+static void test_flags(void) {
+  fresh();
+  ir_func *func = make_main();
+  func->params[0].direction = IR_OUT;
+  expect("'@main': parameter 'x': 'out' and 'inout' belong to a prim_func");
+  func->params[0].direction = IR_IN;
+  ir_region *body = func->body;
+  func->body = NULL;
+  expect("'@main' has no body and is not extern");
+  func->body = body;
+  func->param_count = 0;
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "'@main': the body has 1 argument for 0 parameters") != NULL);
+  fresh();
+  ir_op *store;
+  func = make_prim(&store);
+  func->item.flags = IR_ITEM_IMPURE;
+  expect("'@twice' is impure, but not a func");
+  func->item.flags = 0;
+  set_results(func, type("f32[n]"));
+  expect("'@twice' has results, which only a func has");
+  func->result_count = 0;
+  func->has_signature = false;
+  expect("'@twice' has no signature");
+}
+
+static void test_other_items(void) {
+  fresh();
+  ir_resource *resource = ir_new(&module->arena, ir_resource);
+  resource->item = (ir_item){.kind = IR_ITEM_RESOURCE, .name = string("w")};
+  resource->type = type("f32[3]");
+  resource->kind = IR_RESOURCE_FILE;
+  ir_module_add(module, &resource->item, NULL);
+  expect("resource '@w' names no file");
+  fresh();
+  ir_item *device = ir_new(&module->arena, ir_item);
+  *device = (ir_item){.kind = IR_ITEM_DEVICE, .name = string("d"), .attrs = ir_attr_int(context, 1)};
+  ir_module_add(module, device, NULL);
+  expect("device '@d' is no dictionary");
+  fresh();
+  ir_param params[] = {{.name = string("s"), .type = type("f32")}, {.name = string("x"), .type = type("f32")}};
+  ir_func *reducer = make_func(IR_ITEM_REDUCER, "r", 2, params);
+  const ir_expr *start = ir_expr_i64(context, 0);
+  reducer->identities = &start;
+  reducer->state_count = 1;
+  ir_builder b = ir_at_end(reducer->body);
+  ir_build(&b, IR_YIELD, IR_OPERANDS(reducer->body->args[0]), IR_NO_ATTRS);
+  expect("'@r': the start of state 's' has another type");
+}
+
+/* What a store in a compute nest writes, in place of %x[i] * 2.0; operand 1 is %x, operand 2 the axis. */
+static void expect_value(const ir_expr *value, const char *reported) {
+  fresh();
+  ir_op *store;
+  make_prim(&store);
+  ir_set(store, "args", ir_attr_dims(context, 1, &value));
+  expect(reported);
+}
+
+static void test_expressions(void) {
+  const ir_expr *i64 = ir_expr_i64(context, 0), *f32 = ir_expr_float(context, IR_F32, 1), *wide = ir_expr_convert(context, IR_S_BROADCAST, f32, IR_F32, 4);
+  fresh();
+  ir_op *store;
+  make_prim(&store);
+  uint32_t x = 0, axis = 0;
+  while (ir_op_operand(store, x)->type != type("f32[n]") || !x) x++;
+  while (!ir_is_scalar(ir_op_operand(store, axis)->type)) axis++;
+  expect_value(ir_expr_arg(context, axis, IR_F32, 1), "store: args: operand 1 of type i64 is used as another scalar");
+  expect_value(ir_expr_load(context, axis, IR_F32, 1, 1, &i64), "store: args: it loads from operand 1, which is no buffer");
+  expect_value(ir_expr_load(context, x, IR_F32, 1, 0, NULL), "store: args: 0 indices into a buffer of type f32[n]");
+  expect_value(ir_expr_load(context, x, IR_F16, 1, 1, &i64), "store: args: a load of another type than f32[n]");
+  expect_value(ir_expr_convert(context, IR_S_CAST, wide, IR_F32, 1), "store: args: a cast changes the width of a vector");
+  expect_value(ir_expr_convert(context, IR_S_BITCAST, i64, IR_F32, 1), "store: args: a bitcast changes the number of bits");
+  expect_value(ir_expr_convert(context, IR_S_BROADCAST, i64, IR_F32, 4), "store: args: a broadcast of something else than one element");
+  expect_value(ir_expr_convert(context, IR_S_RAMP, f32, IR_I64, 4), "store: args: a range of indices that is not i64");
+  expect_value(ir_expr_symbol(context, string("k")), "store: args: no symbol 'k' here");
+}
+
+static void test_regions(void) {
+  fresh();
+  ir_func *func = make_main(), *other = make_func(IR_ITEM_FUNC, "other", 0, NULL);
+  ir_region *region = func->body;
+  region->func = other;
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "a region belongs to another function") != NULL);
+  region->func = func;
+  ir_module_remove(module, &other->item);
+  const ir_value value = *func->body->args[0];
+  func->body->args[0]->index = 3;
+  expect("argument 0 belongs to another region");
+  *func->body->args[0] = value;
+  nth(func, 0)->code = IR_OP_COUNT;
+  expect("an operation of an unknown kind");
+}
+
+/* Operations that the builder is given the wrong parts of. */
+static void test_building(void) {
+  fresh();
+  ir_func *func = make_main();
+  ir_builder b = ir_before(nth(func, 2));
+  const float half = 0.5f;
+  ir_value *constant = ir_build_const(&b, type("i32[1]"), (ir_data){IR_F32, &half, sizeof half});
+  expect("const: elements have dtype f32, the result has type i32[1]");
+  constant->type = type("f32[2]");
+  expect("const: 4 bytes of elements do not fill type f32[2]");
+  ir_op_erase(ir_value_op(constant));
+  ir_value *condition = ir_build_scalar(&b, ir_expr_bool(context, true), NULL, 0);
+  CHECK(!ir_build_with(&b, IR_IF, &condition, 1, IR_NO_ATTRS, NULL, 0, NULL, 0));
+  CHECK_DIAGS(diags, "if: 0 regions, expected 1 or 2");
+  CHECK(!ir_build_with(&b, IR_DATAFLOW, NULL, 0, IR_NO_ATTRS, NULL, 0, NULL, 0));
+  CHECK_DIAGS(diags, "dataflow: 0 regions, expected 1");
+  CHECK(!ir_build_with(&b, IR_LOOP, NULL, 0, IR_NO_ATTRS, NULL, 0, NULL, 0));
+  CHECK_DIAGS(diags, "loop: no counter");
+  ir_region *body = ir_region_new(module, func, 1);
+  ir_region_set_arg(body, 0, type("f32"), string("i"));
+  CHECK(!ir_build_with(&b, IR_LOOP, NULL, 0, IR_NO_ATTRS, &body, 1, NULL, 0));
+  CHECK_DIAGS(diags, "loop: the counter is not an i64");
+  body = ir_region_new(module, func, 2);
+  ir_region_set_arg(body, 0, type("i64"), string("i"));
+  ir_region_set_arg(body, 1, type("f32"), string("s"));
+  CHECK(!ir_build_with(&b, IR_LOOP, NULL, 0, IR_NO_ATTRS, &body, 1, NULL, 0));
+  CHECK_DIAGS(diags, "loop: 0 operands for 1 carried values");
+}
+
+static void test_types_of_items(void) {
+  fresh();
+  ir_func *func = make_main();
+  const ir_expr *half = ir_expr_float(context, IR_F32, 0.5);
+  const ir_type *odd = ir_type_tensor(context, IR_F32, 1, &half);
+  func->results[0] = odd;
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "'@main': result 0: extent 0 is not an i64 expression over symbols") != NULL);
+  func->results[0] = ir_type_with_device(context, type("f32[n, 8]"), string("nowhere"));
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "'@main': result 0: no device '@nowhere'") != NULL);
+  func->results[0] = type("f32[n, 8]");
+  const ir_expr *number = ir_expr_i64(context, 1);
+  func->where = &number;
+  func->where_count = 1;
+  expect("'@main': where: the condition has dtype i64, expected bool");
+}
+
 /* Erases, moves, retypes and rewires at random; only that nothing crashes is asked. */
 static uint32_t state = 1;
 static uint32_t next_random(uint32_t below) {
@@ -279,6 +421,12 @@ int main(void) {
   test_prim();
   test_large_expressions();
   test_items();
+  test_flags();
+  test_other_items();
+  test_expressions();
+  test_regions();
+  test_building();
+  test_types_of_items();
   test_anything();
   ir_text_free(&check_reported);
   ir_module_free(module);
