@@ -75,7 +75,7 @@ static ir_opcode wanted_terminator(const ir_verifier *v, const ir_region *region
 static void check_reducer_yield(ir_verifier *v, const ir_op *yield) {
   const ir_func *reducer = v->func;
   if (yield->operand_count != reducer->state_count) {
-    ir_verify_fail_op(v, yield, "%u values, the reducer has %zu states", yield->operand_count, reducer->state_count);
+    ir_verify_fail_op(v, yield, "%u value%s, the reducer has %zu state%s", yield->operand_count, ir_plural(yield->operand_count), reducer->state_count, ir_plural(reducer->state_count));
     return;
   }
   for (size_t i = 0; i < reducer->state_count; i++) {

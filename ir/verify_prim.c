@@ -192,11 +192,11 @@ static void check_known_reducer(ir_verifier *v, const ir_op *op, const char *nam
   }
   size_t count = ir_get_count(op, "args");
   if (count != reducers[k].args) {
-    ir_verify_fail_op(v, op, "%zu operands for '%s', expected %d", count, name, reducers[k].args);
+    ir_verify_fail_op(v, op, "%zu operand%s for '%s', expected %d", count, ir_plural(count), name, reducers[k].args);
     return;
   }
   if (targets < reducers[k].least_targets || targets > reducers[k].targets) {
-    ir_verify_fail_op(v, op, "%zu targets for '%s', expected at most %d", targets, name, reducers[k].targets);
+    ir_verify_fail_op(v, op, "%zu target%s for '%s', expected at most %d", targets, ir_plural(targets), name, reducers[k].targets);
   }
   const ir_expr *first = ir_get_expr_at(op, "args", 0), *last = ir_get_expr_at(op, "args", count - 1);
   if (!first || !last) return;
@@ -227,10 +227,10 @@ static void check_user_reducer(ir_verifier *v, const ir_op *op, const ir_string 
   const ir_func *reducer = ir_item_func(item);
   size_t count = ir_get_count(op, "args"), wanted = reducer->param_count - reducer->state_count;
   if (targets != reducer->state_count) {
-    ir_verify_fail_op(v, op, "%zu targets for '@%s', which has %zu states", targets, name->text, reducer->state_count);
+    ir_verify_fail_op(v, op, "%zu target%s for '@%s', which has %zu state%s", targets, ir_plural(targets), name->text, reducer->state_count, ir_plural(reducer->state_count));
   }
   if (count != wanted) {
-    ir_verify_fail_op(v, op, "%zu operands for '@%s', expected %zu", count, name->text, wanted);
+    ir_verify_fail_op(v, op, "%zu operand%s for '@%s', expected %zu", count, ir_plural(count), name->text, wanted);
     return;
   }
   for (size_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ static void check_atomic(ir_verifier *v, const ir_op *op) {
   const ir_attr *index = ir_get(op, "index");
   struct target target;
   if (!op->operand_count || index->count != 1) {
-    ir_verify_fail_op(v, op, "%u targets, expected 1", index->count);
+    ir_verify_fail_op(v, op, "%u target%s, expected 1", index->count, ir_plural(index->count));
     return;
   }
   if (!check_target(v, op, 0, index->items[0], &target)) return;
@@ -294,7 +294,11 @@ static void check_atomic(ir_verifier *v, const ir_op *op) {
     ir_verify_fail_op(v, op, "%zu values, expected 1", ir_get_count(op, "args"));
     return;
   }
-  bool fits = value->dtype == target.type->dtype && value->lanes == 1 && target.lanes == 1 && value->dtype != IR_BOOL;
+  if (target.type->dtype == IR_BOOL) {
+    ir_verify_fail_op(v, op, "'%s' has type %s, expected numbers", ir_value_text(&v->arena, target.buffer), ir_type_text(&v->arena, target.type));
+    return;
+  }
+  bool fits = value->dtype == target.type->dtype && value->lanes == 1 && target.lanes == 1;
   if (!fits) {
     ir_verify_fail_op(v, op, "a value of dtype %s for '%s' of type %s", ir_dtype_name((ir_dtype)value->dtype),
                       ir_value_text(&v->arena, target.buffer), ir_type_text(&v->arena, target.type));

@@ -110,7 +110,7 @@ static void test_dominance(void) {
   ir_op_unlink(relu);
   ir_op_insert(func->body, add->next, relu);
   CHECK(!ir_verify_module(module));
-  CHECK(strstr(check_take(diags), "add: operand '%") != NULL);
+  CHECK(strstr(check_take(diags), "add: operand '%1' is not visible here") != NULL);
 }
 
 static void test_types(void) {
@@ -301,6 +301,166 @@ static void test_expressions(void) {
   expect_value(ir_expr_symbol(context, string("k")), "store: args: no symbol 'k' here");
 }
 
+static void set_index(ir_op *store, const ir_expr *at) {
+  const ir_attr *index = ir_attr_dims(context, 1, &at);
+  ir_set(store, "index", ir_attr_list(context, 1, &index));
+}
+
+static void test_stores(void) {
+  ir_op *store;
+  const ir_expr *half = ir_expr_float(context, IR_F32, 0.5), *pair[] = {half, half}, *zero = ir_expr_i64(context, 0);
+  fresh();
+  make_prim(&store);
+  ir_set(store, "args", ir_attr_dims(context, 2, pair));
+  expect("store: 2 values for one element");
+  ir_set(store, "reducer", ir_attr_id(context, ir_lit("sum")));
+  expect("store: a reducer in a nest without reduction axes\nstore: 2 operands for 'sum', expected 1");
+  ir_set(store, "args", ir_attr_dims(context, 1, pair));
+  ir_set(store, "reducer", ir_attr_id(context, ir_lit("mode")));
+  expect("store: attribute 'reducer' is mode, expected sum|prod|max|min|any|all|dot|argmax|argmin");
+  ir_set(store, "reducer", NULL);
+  ir_set(store, "user_reducer", ir_attr_global(context, string("twice")));
+  expect("store: a reducer in a nest without reduction axes\nstore: '@twice' is not a reducer");
+  ir_set(store, "user_reducer", NULL);
+  ir_set(store, "acc", ir_attr_dtype(context, IR_F64));
+  expect("store: 'order' and 'acc' belong to reducers");
+  ir_set(store, "acc", NULL);
+  const ir_attr *at_zero = ir_attr_dims(context, 1, &zero), *twice[] = {at_zero, at_zero}, *old = ir_get(store, "index");
+  ir_value *second = ir_op_operand(store, 1);
+  ir_op_set_operand(store, 1, ir_op_operand(store, 0));
+  ir_set(store, "index", ir_attr_list(context, 2, twice));
+  ir_set(store, "targets", ir_attr_int(context, 2));
+  expect("store: 2 targets without a reducer");
+  ir_op_set_operand(store, 1, second);
+  ir_set(store, "targets", ir_attr_int(context, 1));
+  ir_set(store, "index", old);
+  set_index(store, half);
+  expect("store: index 0 into '%y' is not an i64");
+  set_index(store, ir_expr_convert(context, IR_S_BROADCAST, zero, IR_I64, 4));
+  expect("store: a vector of indices into '%y' of type f32[n]");
+  set_index(store, zero);
+  ir_set(store, "targets", ir_attr_int(context, 9));
+  expect("store: 9 targets, 3 operands, 1 lists of indices");
+  ir_set(store, "targets", ir_attr_int(context, 1));
+  ir_region *inside = store->region;
+  inside->spatial_count = 5;
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "compute: more spatial axes than axes") != NULL);
+  inside->spatial_count = 1;
+  inside->args[0]->type = type("f32");
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "compute: axis 0 is not an i64") != NULL);
+}
+
+/* A reducer's store and a where clause outside of a nest. */
+static void test_outside(void) {
+  ir_op *store;
+  fresh();
+  ir_func *func = make_prim(&store);
+  const ir_expr *half = ir_expr_float(context, IR_F32, 0.5), *zero = ir_expr_i64(context, 0), *yes = ir_expr_bool(context, true);
+  const ir_attr *index = ir_attr_dims(context, 1, &zero);
+  ir_builder b = ir_at_end(func->body), last = ir_at_end(store->region);
+  ir_op *outside = ir_build(&b, IR_STORE, &func->body->args[1], 1,
+                            IR_SET({"index", ir_attr_list(context, 1, &index)}, {"args", ir_attr_dims(context, 1, &half)},
+                                   {"reducer", ir_attr_id(context, ir_lit("sum"))}));
+  expect("store: a reducer outside of a compute nest");
+  ir_op_erase(outside);
+  ir_op *guard = ir_build(&b, IR_GUARD, NULL, 0, IR_SET({"conditions", ir_attr_dims(context, 1, &yes)}));
+  expect("guard: outside of a compute nest");
+  ir_op_erase(guard);
+  guard = ir_build(&last, IR_GUARD, NULL, 0, IR_SET({"conditions", ir_attr_dims(context, 1, &yes)}));
+  expect("guard: not the first operation of its nest");
+  ir_op_erase(guard);
+  const ir_type *buffer = type("f32[n]");
+  ir_op *foreign = ir_build_with(&b, IR_SCALAR, NULL, 0, IR_SET({"value", ir_attr_expr(context, zero)}), NULL, 0, &buffer, 1);
+  ir_value *target = ir_op_result(foreign, 0);
+  ir_build(&b, IR_STORE, &target, 1, IR_SET({"index", ir_attr_list(context, 1, &index)}, {"args", ir_attr_dims(context, 1, &half)}));
+  expect("scalar: result 0 has type f32[n], inferred is i64\nstore: '%0' is neither a parameter nor allocated here");
+}
+
+static void test_loops(void) {
+  ir_op *store;
+  fresh();
+  ir_func *func = make_prim(&store);
+  ir_builder b = ir_at_end(func->body);
+  ir_value *extent = ir_build_scalar(&b, ir_expr_i64(context, 4), NULL, 0);
+  ir_region *body = ir_region_new(module, func, 1);
+  ir_region_set_arg(body, 0, type("i64"), string("j"));
+  ir_op *loop = ir_build_with(&b, IR_FOR, &extent, 1, IR_NO_ATTRS, &body, 1, NULL, 0);
+  expect("");
+  ir_set(loop, "factor", ir_attr_int(context, 4));
+  expect("for: a factor of 4 in mode 'serial'");
+  ir_set(loop, "factor", ir_attr_int(context, 0));
+  ir_set(loop, "mode", ir_attr_id(context, ir_lit("bind")));
+  expect("for: 'bind' names no axis");
+  ir_set(loop, "axis", ir_attr_id(context, ir_lit("group.x")));
+  expect("");
+  ir_set(loop, "mode", ir_attr_id(context, ir_lit("serial")));
+  expect("for: an axis without 'bind'");
+  ir_set(loop, "axis", NULL);
+  body->args[0]->type = type("f32");
+  expect("for: expected one variable, an i64");
+  body->args[0]->type = type("i64");
+  extent = ir_build_scalar(&b, ir_expr_float(context, IR_F32, 4), NULL, 0);
+  ir_op *def = ir_value_op(extent);
+  ir_op_unlink(def);
+  ir_op_insert(loop->region, loop, def);
+  ir_op_set_operand(loop, 0, extent);
+  CHECK(!ir_verify_module(module));
+  CHECK(strstr(check_take(diags), "for: extent has type f32, expected i64") != NULL);
+}
+
+/* Terminators and closures that no text makes. */
+static void test_ends(void) {
+  fresh();
+  ir_func *func = make_main();
+  ir_builder b = ir_before(nth(func, 2));
+  ir_value *x = func->body->args[0];
+  ir_region *region = ir_region_new(module, func, 0);
+  ir_builder inner = ir_at_end(region);
+  ir_op *yield = ir_build(&inner, IR_YIELD, &x, 1, IR_NO_ATTRS);
+  ir_build_with(&b, IR_DATAFLOW, NULL, 0, IR_NO_ATTRS, &region, 1, NULL, 0);
+  expect("");
+  ir_set(yield, "stacks", ir_attr_int(context, 1));
+  expect("yield: 'stack' and 'while' belong to a loop");
+  ir_set(yield, "stacks", ir_attr_int(context, 0));
+  region = ir_region_new(module, func, 0);
+  inner = ir_at_end(region);
+  ir_build(&inner, IR_RETURN, &x, 1, IR_NO_ATTRS);
+  const ir_type *tensor = type("f32[n, 8]"), *type_of = ir_type_func(context, 1, &tensor, 1, &tensor, false);
+  ir_build_with(&b, IR_CLOSURE, NULL, 0, IR_SET({"type", ir_attr_type(context, type_of)}), &region, 1, &type_of, 1);
+  expect("func: type fn(f32[n, 8]) -> f32[n, 8] does not fit its parameters");
+}
+
+static void test_operations(void) {
+  fresh();
+  ir_func *func = make_main();
+  nth(func, 0)->flags |= IR_OP_INLINE;
+  expect("nn.relu: an inline operation that is no scalar");
+  nth(func, 0)->flags = IR_OP_NO_TARGETS;
+  expect("nn.relu: marked as without targets, but its result is not an unused tuple[]");
+  nth(func, 0)->flags = 0;
+  ir_builder b = ir_before(nth(func, 0));
+  ir_value *unused = ir_build_scalar(&b, ir_expr_i64(context, 1), NULL, 0);
+  expect("scalar: an inline scalar that nothing uses");
+  ir_op_erase(ir_value_op(unused));
+  ir_op_result(nth(func, 0), 0)->index = 4;
+  expect("nn.relu: result 0 belongs to another operation");
+  ir_op_result(nth(func, 0), 0)->index = 0;
+  ir_op *second = nth(func, 1);
+  second->prev = second;
+  expect("nn.relu: the list of operations is broken");
+  second->prev = nth(func, 0);
+  ir_builder end = ir_before(nth(func, 2));
+  ir_op *early = ir_build(&end, IR_RETURN, IR_OPERANDS(func->body->args[0]), IR_NO_ATTRS);
+  expect("return: operations follow it");
+  ir_op_erase(early);
+  ir_func *twin = make_func(IR_ITEM_FUNC, "other", 0, NULL);
+  twin->item.name = func->item.name;
+  ir_build(&(ir_builder){.module = module, .region = twin->body}, IR_RETURN, NULL, 0, IR_NO_ATTRS);
+  expect("'@main' is defined twice");
+}
+
 static void test_regions(void) {
   fresh();
   ir_func *func = make_main(), *other = make_func(IR_ITEM_FUNC, "other", 0, NULL);
@@ -424,6 +584,11 @@ int main(void) {
   test_flags();
   test_other_items();
   test_expressions();
+  test_stores();
+  test_outside();
+  test_loops();
+  test_operations();
+  test_ends();
   test_regions();
   test_building();
   test_types_of_items();
