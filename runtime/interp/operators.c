@@ -221,14 +221,21 @@ static ir_lowered *lowered_for(ir_interp *interp, const ir_symbols *symbols, ir_
 }
 
 /* --- running --- */
-static ir_object *fresh(ir_interp *interp, ir_op *op, const ir_type *type) {
-  int64_t dims[IR_MAX_AXES], extent;
-  if (!ir_is_tensor(type) || type->count > IR_MAX_AXES || !ir_type_static_dims(type, dims, NULL)) {
-    bool known = ir_is_tensor(type) && type->count <= IR_MAX_AXES;
-    for (size_t i = 0; known && i < type->count; i++) known = ir_type_dim(type, i) && ir_expr_is_int(ir_type_dim(type, i), &extent);
-    ir_op_fail(interp, op, known ? "%s: a result has too many elements" : "%s: the extents of a result are not known", ir_op_row(op)->name);
-    return NULL;
+static bool extents_of(ir_interp *interp, const ir_op *op, const ir_type *type, int64_t *dims, int64_t *count) {
+  const char *name = ir_op_row(op)->name;
+  if (ir_is_tensor(type) && type->count > IR_MAX_AXES) {
+    return ir_op_fail(interp, op, "%s: not implemented: a result of %u axes, at most %d", name, type->count, IR_MAX_AXES);
   }
+  if (ir_is_tensor(type) && ir_type_static_dims(type, dims, count)) return true;
+  int64_t extent;
+  bool known = ir_is_tensor(type);
+  for (size_t i = 0; known && i < type->count; i++) known = ir_type_dim(type, i) && ir_expr_is_int(ir_type_dim(type, i), &extent);
+  return ir_op_fail(interp, op, known ? "%s: a result has too many elements" : "%s: the extents of a result are not known", name);
+}
+
+static ir_object *fresh(ir_interp *interp, ir_op *op, const ir_type *type) {
+  int64_t dims[IR_MAX_AXES];
+  if (!extents_of(interp, op, type, dims, NULL)) return NULL;
   ir_tensor *tensor = ir_tensor_new(interp->meter, ir_type_dtype(type), type->count, dims);
   if (!tensor) ir_op_fail(interp, op, "%s: no memory for a result", ir_op_row(op)->name);
   return tensor ? ir_object_tensor(tensor) : NULL;
@@ -236,9 +243,9 @@ static ir_object *fresh(ir_interp *interp, ir_op *op, const ir_type *type) {
 
 static bool run_view(ir_interp *interp, ir_op *op, const ir_type *type, ir_object *x, ir_object **result) {
   int64_t dims[IR_MAX_AXES], count;
-  bool known = ir_is_tensor(type) && type->count <= IR_MAX_AXES && ir_type_static_dims(type, dims, &count);
+  if (!extents_of(interp, op, type, dims, &count)) return false;
   ir_object *tensor = ir_object_coerce(interp, type, ir_object_retain(x));
-  bool fits = known && tensor->kind == IR_OBJECT_TENSOR && tensor->tensor->count == count;
+  bool fits = tensor->kind == IR_OBJECT_TENSOR && tensor->tensor->count == count;
   if (fits) *result = ir_object_tensor(ir_tensor_view(tensor->tensor, type->count, dims));
   ir_object_release(tensor);
   return fits || ir_op_fail(interp, op, "%s: the elements don't fill the result", ir_op_row(op)->name);
