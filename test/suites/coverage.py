@@ -18,7 +18,7 @@ FORMS = {"scalar": " : i64", "tuple_get": "[0]", "func": "func(", "if": "if ", "
          "while": "while "}
 # What only a fault of our own can bring about, or a machine without memory, disk or a linker.
 UNREACHABLE = ("internal error", "failed without saying why", "the module is not valid after this pass", "syntax error",
-               "an inline scalar that loads", "has no type", " results, expected ", "a broken expression", "a conversion of another number of operands",
+               "an inline scalar that loads", "an operation of an unknown kind", "has no type", " results, expected ", "a broken expression", "a conversion of another number of operands",
                "a part of its type is missing", "is defined already", "no temporary folder", "is not a resource",
                "const: no resource", "nothing here can read files", "elements of tensors can be read",
                # excluded by inference already
