@@ -196,7 +196,7 @@ static bool depth_of(ir_infer *in, const ir_view *x, const ir_view *indices, siz
 bool infer_gather_nd(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0), indices = ir_infer_view(in, 1);
   int64_t batch = ir_infer_int(in, "batch_dims"), depth;
-  if (batch < 0 || (x.ranked && batch > (int64_t)x.rank)) return ir_infer_fail(in, "attribute 'batch_dims' is %lld", (long long)batch);
+  if (batch < 0 || (x.ranked && batch > (int64_t)x.rank)) return ir_infer_fail(in, "attribute 'batch_dims' is %lld, expected 0 to the rank of 'x'", (long long)batch);
   if (!depth_of(in, &x, &indices, (size_t)batch, &depth)) return false;
   if (depth < 0 || !x.ranked) return ir_infer_unranked(in, x.dtype);
   if (!wants_extents(in, 1, &indices, 0, (size_t)batch, x.dims)) return false;
@@ -224,7 +224,7 @@ bool infer_scan(ir_infer *in) {
   ir_dtype dtype = ir_infer_dtype(in, "dtype");
   size_t axis;
   if (dtype == IR_DTYPE_UNKNOWN) dtype = x.dtype;
-  if (dtype == IR_BOOL) return ir_infer_fail(in, "attribute 'dtype' is bool");
+  if (dtype == IR_BOOL) return ir_infer_fail(in, "attribute 'dtype' is bool, expected a numeric dtype");
   if (ir_infer_attr(in, "axis")) {
     if (x.ranked && !ir_infer_axis(in, ir_infer_int(in, "axis"), x.rank, &axis)) return false;
     return ir_infer_tensor(in, dtype, &x);
@@ -237,7 +237,7 @@ bool infer_scan(ir_infer *in) {
 bool infer_arange(ir_infer *in) {
   const ir_expr *start = number(in, "start"), *end = number(in, "end"), *step = number(in, "step"), *zero = ir_infer_i64(in, 0);
   if (ir_dim_is(step, 0)) return ir_infer_fail(in, "attribute 'step' is 0");
-  if (ir_infer_dtype(in, "dtype") == IR_BOOL) return ir_infer_fail(in, "attribute 'dtype' is bool");
+  if (ir_infer_dtype(in, "dtype") == IR_BOOL) return ir_infer_fail(in, "attribute 'dtype' is bool, expected a numeric dtype");
   ir_infer_need(in, ir_expr_binary(in->context, IR_S_NE, step, zero));
   const ir_expr *count = ir_infer_op(in, IR_S_CEILDIV, ir_infer_sub(in, end, start), step);
   count = ir_infer_op(in, IR_S_MAX, count, zero);

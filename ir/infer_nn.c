@@ -177,9 +177,9 @@ static bool check_transposed_groups(ir_infer *in, const ir_view *x, const ir_vie
 static bool spread(ir_infer *in, size_t axis, const ir_expr *extent, const struct window *w, int64_t extra, const ir_expr **result) {
   const ir_expr *zero = ir_infer_i64(in, 0), *one = ir_infer_i64(in, 1);
   if (w->size) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, w->size, one));
-  if (ir_dim_is(w->size, 0)) return ir_infer_fail(in, "the kernel has extent 0 on axis %zu", axis);
+  if (ir_dim_is(w->size, 0)) return ir_infer_fail(in, "axis %zu of operand 'weight' has extent 0, expected at least 1", axis);
   if (extent) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, extent, one));
-  if (ir_dim_is(extent, 0)) return ir_infer_fail(in, "operand 'x' has extent 0 on axis %zu", axis);
+  if (ir_dim_is(extent, 0)) return ir_infer_fail(in, "axis %zu of operand 'x' has extent 0, expected at least 1", axis);
   const ir_expr *steps = ir_infer_mul(in, ir_infer_sub(in, extent, one), ir_infer_i64(in, w->stride));
   *result = ir_infer_add(in, ir_infer_add(in, steps, reach(in, w)), ir_infer_i64(in, extra - w->before - w->after));
   if (!*result) return true;
@@ -260,7 +260,7 @@ bool infer_resize(ir_infer *in) {
     if (extent) ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, extent, ir_infer_i64(in, 1)));
     if (scales && !scaled_extent(in, scales->items[i], extent, &scaled)) return false;
     dims[2 + i] = sized ? ir_infer_dim_at(in, "size", i) : scaled;
-    if (ir_dim_const(dims[2 + i], &size) && size < 0) return ir_infer_fail(in, "attribute 'size' holds %lld", (long long)size);
+    if (ir_dim_const(dims[2 + i], &size) && size < 0) return ir_infer_fail(in, "attribute 'size' holds %lld, expected at least 0", (long long)size);
   }
   return ir_infer_ranked(in, x.dtype, 2 + AXES, dims);
 }

@@ -123,13 +123,6 @@ ir_value *ir_lower_temp(ir_lowering *l, const char *name, ir_dtype dtype, size_t
   return ir_op_result(op, 0);
 }
 
-/* The name of axis I: not that of a dtype (i4, i8), which the text could not read back. */
-static const ir_string *axis_name(ir_lowering *l, char letter, size_t i) {
-  ir_slice name = ir_slice_of(ir_arena_printf(l->arena, "%c%zu", letter, i));
-  bool taken = ir_dtype_find(name) != IR_DTYPE_UNKNOWN;
-  return ir_intern(l->context, taken ? ir_slice_of(ir_arena_printf(l->arena, "%s_", name.at)) : name);
-}
-
 ir_nest_at ir_lower_open(ir_lowering *l, ir_value *target, size_t spatial, const ir_expr *const *extents, size_t reduced,
                          const ir_expr *const *reduced_extents) {
   ir_value *operands[2 * IR_LOWER_AXES];
@@ -137,8 +130,8 @@ ir_nest_at ir_lower_open(ir_lowering *l, ir_value *target, size_t spatial, const
   region->spatial_count = (uint32_t)spatial;
   for (size_t i = 0; i < spatial + reduced; i++) {
     operands[i] = ir_build_scalar(&l->b, i < spatial ? extents[i] : reduced_extents[i - spatial], NULL, 0);
-    const ir_string *name = i < spatial ? axis_name(l, 'i', i) : axis_name(l, 'k', i - spatial);
-    ir_region_set_arg(region, i, ir_type_scalar(l->context, IR_I64, 1), name);
+    const char *name = i < spatial ? ir_arena_printf(l->arena, "i%zu", i) : ir_arena_printf(l->arena, "k%zu", i - spatial);
+    ir_region_set_arg(region, i, ir_type_scalar(l->context, IR_I64, 1), ir_intern(l->context, ir_slice_of(name)));
   }
   ir_build_with(&l->b, IR_COMPUTE, operands, spatial + reduced, IR_NO_ATTRS, &region, 1, NULL, 0);
   ir_nest_at n = {.l = l, .region = region, .frame = {.context = l->context, .arena = l->arena}, .spatial = spatial, .reduced = reduced};
