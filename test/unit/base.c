@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/sha256.h"
 #include "base/vec.h"
 #include "test/unit/check.h"
 
@@ -291,7 +292,36 @@ static void test_source_open(void) {
   ir_diags_free(diags);
 }
 
+/* The examples of FIPS 180-4's test vectors: one block, none, two, many; and each length about a block's end. */
+static void test_sha256(void) {
+  char text[IR_SHA256_TEXT];
+  ir_sha256_text("abc", 3, text);
+  CHECK_TEXT(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  ir_sha256_text("", 0, text);
+  CHECK_TEXT(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  ir_sha256_text("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, text);
+  CHECK_TEXT(text, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  enum { MILLION = 1000000 };
+  char *many = malloc(MILLION);
+  memset(many, 'a', MILLION);
+  ir_sha256_text(many, MILLION, text);
+  CHECK_TEXT(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  const struct {
+    size_t length;
+    const char *digest;
+  } ends[] = {{55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+              {63, "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"},
+              {64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+              {119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"}};
+  for (size_t i = 0; i < ir_count_of(ends); i++) {
+    ir_sha256_text(many, ends[i].length, text);
+    CHECK_TEXT(text, ends[i].digest);
+  }
+  free(many);
+}
+
 int main(void) {
+  test_sha256();
   test_arena();
   test_vec();
   test_map();

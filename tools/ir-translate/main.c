@@ -4,14 +4,15 @@
 #include "frontends/onnx/onnx.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "runtime/manifest/manifest.h"
 #include "runtime/plugin.h"
 #include "runtime/weights.h"
 #include "tools/ir-translate/link.h"
 #include "tools/tool.h"
 
 struct options {
-  bool from_onnx, to_llvm, lower, checked, print_locs, remarks;
-  const char *output, *triple, *cpu, *linker;
+  bool from_onnx, from_manifest, to_llvm, lower, checked, print_locs, remarks;
+  const char *output, *triple, *cpu, *linker, *manifest;
   int emit;
   ir_pipeline_options run;
 };
@@ -23,6 +24,7 @@ static const char *const forms[] = {"ll", "bc", "asm", "obj", "obj", "header"};
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
     ROW(FLAG, from_onnx, "import-onnx", "off", "read an ONNX model and write Rill text; weights go to a safetensors file beside it"),
+    ROW(FLAG, from_manifest, "import-manifest", "off", "read a manifest, check it against its constants, and write Rill text: kernels become extern"),
     ROW(FLAG, to_llvm, "to-llvm", "off", "write a lowered module for the CPU, as --emit says"),
     ROW(CHOICE, emit, "emit", "ll|bc|asm|obj|so|header", "ll", "LLVM IR as text or bitcode, assembly, an object, a shared library, or the C header"),
     ROW(FLAG, lower, "opt", "off", "run the target's default pipeline first"),
@@ -30,6 +32,7 @@ static const ir_opt rows[] = {
     ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default: Linux on the processor)"),
     ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default: x86-64-v3, or the triple's plainest); native: this one"),
     ROW(FLAG, checked, "checked", "off", "check indices and integer divisions at run time"),
+    ROW(STRING, manifest, "manifest", NULL, "also write the host program as JSON here; its constants go to a file beside it", .value = "FILE"),
     ROW(STRING, linker, "linker", "cc", "what --emit=so links with", .value = "PROGRAM"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
@@ -43,15 +46,25 @@ struct job {
   struct options options;
 };
 
-static bool write_text(struct job *job, const ir_text *text) {
+/* The manifest takes its place together with OUTPUT. */
+static bool write_manifest(struct job *job, ir_module *module, ir_output *output) {
+  ir_output *manifest = ir_output_open(job->tool.diags, job->options.manifest);
+  if (!manifest) return false;
+  ir_output_attach(output, manifest);
+  return ir_manifest_write(module, manifest);
+}
+
+static bool write_text(struct job *job, ir_module *module, const ir_text *text) {
   ir_output *output = ir_output_open(job->tool.diags, job->options.output);
   if (!output) return false;
   ir_output_bytes(output, text->at, text->length);
-  return ir_output_commit(output);
+  if (!job->options.manifest || write_manifest(job, module, output)) return ir_output_commit(output);
+  ir_output_discard(output);
+  return false;
 }
 
 static bool import(struct job *job, const char *path) {
-  ir_module *module = ir_onnx_import(job->tool.context, path);
+  ir_module *module = job->options.from_onnx ? ir_onnx_import(job->tool.context, path) : ir_manifest_read(job->tool.context, path);
   if (!module) return false;
   bool fine = ir_verify_module(module);
   ir_output *output = fine ? ir_output_open(job->tool.diags, job->options.output) : NULL;
@@ -92,7 +105,7 @@ static bool translate(struct job *job, const char *path) {
     ir_text_free(&text);
     text = library;
   }
-  fine = fine && write_text(job, &text);
+  fine = fine && write_text(job, module, &text);
   ir_text_free(&text);
   ir_module_free(module);
   return fine;
@@ -101,8 +114,8 @@ static bool translate(struct job *job, const char *path) {
 /* Options of one direction alone are refused in the other. */
 static bool check(struct job *job, const ir_args *args) {
   const struct options *options = &job->options;
-  if (options->from_onnx == options->to_llvm) {
-    ir_error_in(job->tool.diags, "ir-translate", "expected either --import-onnx or --to-llvm");
+  if (options->from_onnx + options->from_manifest + options->to_llvm != 1) {
+    ir_error_in(job->tool.diags, "ir-translate", "expected one of --import-onnx, --import-manifest and --to-llvm");
     return false;
   }
   const struct {
@@ -112,11 +125,13 @@ static bool check(struct job *job, const ir_args *args) {
   } rules[] = {{&options->emit, "emit"},          {&options->lower, "opt"},        {&options->triple, "triple"},
                {&options->cpu, "cpu"},            {&options->checked, "checked"},  {&options->linker, "linker"},
                {&options->run.exact, "exact"},    {&options->run.fp.fma, "fp"},    {&options->run.fp.order, "fp"},
-               {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"},  {&options->print_locs, "print-locs", true}};
+               {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"},  {&options->manifest, "manifest"},
+               {&options->print_locs, "print-locs", true}};
   for (size_t i = 0; i < ir_count_of(rules); i++) {
-    if (rules[i].imports == options->from_onnx || !ir_args_given(args, rules[i].field)) continue;
+    if (rules[i].imports != options->to_llvm || !ir_args_given(args, rules[i].field)) continue;
+    const char *direction = options->from_onnx ? "--import-onnx" : options->from_manifest ? "--import-manifest" : "--to-llvm";
     ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for %s, not for %s", rules[i].name,
-                rules[i].imports ? "--import-onnx" : "--to-llvm", rules[i].imports ? "--to-llvm" : "--import-onnx");
+                rules[i].imports ? "--import-onnx" : "--to-llvm", direction);
     return false;
   }
   return true;
@@ -126,7 +141,7 @@ int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
   const ir_command command = {.name = "ir-translate",
-                              .usage = "--import-onnx model.onnx -o model.rill | --to-llvm [--opt] model.rill -o model.ll",
+                              .usage = "--import-onnx model.onnx -o model.rill | --import-manifest m.json -o m.rill | --to-llvm [--opt] model.rill -o model.ll",
                               .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header).",
                               .options = rows,
                               .most = 1};
@@ -137,6 +152,6 @@ int main(int argc, char **argv) {
   job.options.run.verify_each = true;
   if (!check(&job, &args)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   const char *path = args.count ? args.at[0] : "-";
-  bool fine = job.options.from_onnx ? import(&job, path) : translate(&job, path);
+  bool fine = !job.options.to_llvm ? import(&job, path) : translate(&job, path);
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
 }

@@ -1,0 +1,442 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests: they fit their schema; a host of a few lines, which knows docs/spec/manifest.md and nothing of Rill, gets the
+bits of ir-run from one (it launches kernels by running them alone); importing gives the host program back; changed ones are
+refused."""
+
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
+DTYPES = {"f32": "f4", "f64": "f8", "f16": "f2", "i64": "i8", "i32": "i4", "bool": "?", "u8": "u1"}
+
+MODEL = """rill 1
+module {
+  resource @scale: f32[2] = base64("AACAPwAAAEA=")
+  private func @twice(%x: f32[n]) -> f32[n] {
+    %0 = add(%x, %x)
+    return %0
+  }
+  impure func @main(%x: f32[n, m], %w: f32[m, 4], %t: i64[1], %c: bool[]) -> (f32[n, 4], f32[?], f32[m], i64[2], f32[2, m], f32[m, n]) where n <= 100 {
+    %b = const([0.5, -1.0, 2.0, 0.25]) : f32[4]
+    %0 = matmul(%x, %w)
+    %1 = add(%0, %b)
+    %2 = nn.softmax(%1)
+    %3 = sum(%x, axis=[0])
+    %4 = call(@twice, %3)
+    %5 = if %c {
+      %6 = exp(%4)
+      yield %6
+    } else {
+      yield %4
+    }
+    %7 = loop (%i < 3; %a: f32[m] = %5) {
+      %8 = multiply(%a, 0.5)
+      %9 = add(%8, %4)
+      yield %9
+    }
+    %s = tensor_to_shape(%t)
+    %k = match_cast(%s) : shape[k]
+    assert(k <= 5, "too many")
+    %10 = sum(%x, axis=[1])
+    %11 = zeros(shape=[k], dtype=f32)
+    %12 = concat(%10, %11, axis=0)
+    %13 = shape_of(%x)
+    %14 = shape_to_tensor(%13)
+    %15 = const(@scale) : f32[2]
+    %16 = reshape(%15, shape=[2, 1])
+    %17 = multiply(%16, %7)
+    %18 = permute_dims(%x)
+    %19 = nn.softmax(%18)
+    %20 = cumsum(%19, axis=0)
+    return %2, %12, %7, %14, %17, %20
+  }
+}
+"""
+
+
+def tool(*command):
+    done = subprocess.run([os.path.join(BUILD, "bin", command[0]), *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+class Stop(Exception):
+    pass
+
+
+class Host:
+    """Runs the functions of a manifest."""
+
+    def __init__(self, manifest, folder, kernels_text):
+        self.manifest, self.folder = manifest, folder
+        self.functions = {f["name"]: f for f in manifest["functions"]}
+        self.kernels = {k["name"]: k for k in manifest["kernels"]}
+        self.text = kernels_text
+        blob = open(os.path.join(folder, manifest["constants_file"]), "rb").read() if "constants_file" in manifest else b""
+        self.constants = {c["name"]: np.frombuffer(blob, DTYPES[c["type"]["dtype"]], offset=c["offset"], count=int(np.prod(c["type"]["shape"], dtype=int))).reshape(c["type"]["shape"]) for c in manifest["constants"]}
+
+    OPERATORS = {
+        "+": lambda a, b: a + b, "*": lambda a, b: a * b, "floordiv": lambda a, b: a // b, "ceildiv": lambda a, b: -(-a // b),
+        "floormod": lambda a, b: a % b, "max": max, "min": min, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b,
+        ">": lambda a, b: a > b, "==": lambda a, b: a == b, "&&": lambda a, b: a and b, "||": lambda a, b: a or b, "!": lambda a: not a,
+        "select": lambda c, a, b: a if c else b,
+    }
+
+    def expr(self, e, symbols, values):
+        if isinstance(e, str):
+            return values[e] if e.startswith("%") else symbols[e]
+        if not isinstance(e, list):
+            return e
+        if e[0] == "-":
+            parts = [self.expr(x, symbols, values) for x in e[1:]]
+            return -parts[0] if len(parts) == 1 else parts[0] - parts[1]
+        if e[0] == "const":
+            return np.array(int(e[2], 16), "u%d" % np.dtype(DTYPES[e[1]]).itemsize).view(DTYPES[e[1]])[()]
+        return self.OPERATORS[e[0]](*(self.expr(x, symbols, values) for x in e[1:]))
+
+    def shape(self, type, symbols):
+        return [self.expr(d, symbols, {}) for d in type["shape"]]
+
+    def bind(self, extents, shape, symbols):
+        for dim, extent in zip(extents, shape):
+            if isinstance(dim, str) and dim not in symbols:
+                symbols[dim] = int(extent)
+        for dim, extent in zip(extents, shape):
+            if dim is not None and self.expr(dim, symbols, {}) != extent:
+                raise Stop("extents")
+
+    def call(self, name, arguments):
+        function = self.functions[name]
+        symbols, values = {}, {}
+        for parameter, argument in zip(function["parameters"], arguments):
+            values[parameter["name"]] = argument
+            self.bind(parameter["type"]["shape"], argument.shape, symbols)
+        for condition in function["where"]:
+            if not self.expr(condition, symbols, {}):
+                raise Stop("where")
+        return self.steps(function["steps"], symbols, values)
+
+    def steps(self, steps, symbols, values):
+        for step in steps:
+            ends = getattr(self, "step_" + step["step"])(step, symbols, values)
+            if step["step"] in ("return", "yield"):
+                return ends
+            for result, value in zip(step.get("results", []), ends or []):
+                values[result["name"]] = value
+
+    def launch(self, kernel, arguments):
+        """The kernel alone, by ir-run, between files."""
+        symbols, params, call, given, outs = {}, [], [], [], []
+        for parameter, argument in zip(kernel["parameters"], arguments):
+            if "symbol" in parameter:
+                symbols[parameter["symbol"]] = int(argument)
+            elif parameter["type"].get("shape") is not None:
+                self.bind([d if isinstance(d, str) else None for d in parameter["type"]["shape"]], argument.shape, symbols)
+        for parameter, argument in zip(kernel["parameters"], arguments):
+            if "symbol" in parameter:
+                call.append(str(int(argument)))
+                continue
+            type = "%s[%s]" % (parameter["type"]["dtype"], ", ".join(map(str, argument.shape))) if "dtype" in parameter["type"] else parameter["type"]["scalar"]
+            if parameter["access"] != "in":
+                outs.append((type, argument, parameter["access"]))
+            if parameter["access"] != "out":
+                name = "%%a%d" % len(given)
+                path = os.path.join(self.folder, "in%d.npy" % len(given))
+                np.save(path, argument)
+                params.append(f"{name}: {type}")
+                call.append(name)
+                given.append("--input=" + path)
+        inout = [i for i, p in enumerate(p for p in kernel["parameters"] if p.get("access") != "out") if p.get("access") == "inout"]
+        operator = f"call_tir_inplace(@{kernel['name']}, {', '.join(call)}, inplace={inout})" if inout else f"call_tir({', '.join(['@' + kernel['name'], *call])})"
+        names = ", ".join("%%r%d" % i for i in range(len(outs)))
+        order = sorted(outs, key=lambda o: o[2] == "out")  # results: first what is overwritten, then what is fresh
+        text = f"func @run({', '.join(params)}) -> ({', '.join(o[0] for o in order)}) {{\n {names} = {operator} : {', '.join(o[0] for o in order)}\n return {names}\n}}\n}}\n"
+        path = os.path.join(self.folder, "kernel.rill")
+        with open(path, "w") as file:
+            file.write(self.text + text)
+        results = [os.path.join(self.folder, "out%d.npy" % i) for i in range(len(order))]
+        status, _, errors = tool("ir-run", path, "--exact", "--entry=run", *given, *("--output=" + r for r in results))
+        if status:
+            raise Stop(errors)
+        for (_, argument, _), result in zip(order, results):
+            argument[...] = np.load(result)
+
+    def operands(self, step, key, symbols, values):
+        return [self.expr(e, symbols, values) for e in step[key]]
+
+    def step_constant(self, step, symbols, values):
+        return [self.constants[step["constant"]]]
+
+    def step_storage(self, step, symbols, values):
+        sizes = self.operands(step, "bytes", symbols, values)
+        if "live" not in step:
+            return [np.full(size, 0xFF, "u1") for size in sizes]
+        offsets = []
+        for i, (size, (first, last)) in enumerate(zip(sizes, step["live"])):
+            taken = sorted((offsets[j], sizes[j]) for j, (f, l) in enumerate(step["live"][:i]) if f <= last and first <= l and sizes[j])
+            at = 0
+            for offset, length in taken:
+                if size and at + size > offset:
+                    at = max(at, -(-(offset + length) // 64) * 64)
+            offsets.append(at)
+        block = np.full(max([o + s for o, s in zip(offsets, sizes)], default=0), 0xFF, "u1")
+        return [block[o : o + s] for o, s in zip(offsets, sizes)]
+
+    def step_tensor(self, step, symbols, values):
+        type = step["results"][0]["type"]
+        shape, dtype = self.shape(type, symbols), np.dtype(DTYPES[type["dtype"]])
+        offset = self.expr(step["offset"], symbols, values)
+        length = int(np.prod(shape, dtype=int)) * dtype.itemsize
+        assert offset + length <= values[step["storage"]].size, "the tensor leaves its storage"
+        return [values[step["storage"]][offset : offset + length].view(dtype).reshape(shape)]
+
+    def step_alloc(self, step, symbols, values):
+        type = step["results"][0]["type"]
+        return [np.full(self.shape(type, symbols), np.nan if type["dtype"][0] == "f" else 0, DTYPES[type["dtype"]])]
+
+    step_result = step_alloc
+
+    def step_view(self, step, symbols, values):
+        return [values[step["x"]].reshape(self.shape(step["results"][0]["type"], symbols))]
+
+    def step_copy(self, step, symbols, values):
+        values[step["to"]][...] = values[step["from"]]
+
+    def step_free(self, step, symbols, values):
+        pass
+
+    def step_launch(self, step, symbols, values):
+        self.launch(self.kernels[step["callee"]], self.operands(step, "arguments", symbols, values))
+
+    def step_call(self, step, symbols, values):
+        return self.call(step["callee"], self.operands(step, "arguments", symbols, values))
+
+    def step_let(self, step, symbols, values):
+        return [self.expr(step["value"], symbols, values)]
+
+    def step_assert(self, step, symbols, values):
+        if not self.expr(step["condition"], symbols, values):
+            raise Stop(step["message"])
+
+    def step_match(self, step, symbols, values):
+        value, type = values[step["x"]], step["results"][0]["type"]
+        self.bind(type.get("extents", type.get("shape")), value if "extents" in type else value.shape, symbols)
+        return [value]
+
+    def step_shape(self, step, symbols, values):
+        return [self.operands(step, "extents", symbols, values)]
+
+    def step_shape_of(self, step, symbols, values):
+        return [list(values[step["x"]].shape)]
+
+    def step_shape_to_tensor(self, step, symbols, values):
+        return [np.array(values[step["shape"]], "i8")]
+
+    def step_read_back(self, step, symbols, values):
+        return [[int(i) for i in values[step["x"]]]]
+
+    def step_tuple(self, step, symbols, values):
+        return [self.operands(step, "fields", symbols, values)]
+
+    def step_field(self, step, symbols, values):
+        return [values[step["tuple"]][step["index"]]]
+
+    def step_if(self, step, symbols, values):
+        region = step["regions"][0 if self.expr(step["condition"], symbols, values) else 1]
+        return self.steps(region["steps"], dict(symbols), dict(values))
+
+    def step_loop(self, step, symbols, values):
+        operands, region = self.operands(step, "operands", symbols, values), step["regions"][0]
+        trip = operands.pop(0) if step["counted"] else None
+        again = operands.pop() if step["conditional"] else True
+        rounds, stacked = 0, []
+        names = [a["name"] for a in region["arguments"]]
+        while again and (trip is None or rounds < trip):
+            inner = dict(values)
+            inner.update(zip(names, ([rounds] if step["counted"] else []) + operands))
+            out = self.steps(region["steps"], dict(symbols), inner)
+            end = region["steps"][-1]
+            again = out.pop() if end["again"] else True
+            stacked.append([np.array(v) for v in out[len(out) - end["stacks"] :]])
+            operands = [np.array(v) for v in out[: len(out) - end["stacks"]]]
+            rounds += 1
+        return operands + [np.stack(column) for column in zip(*stacked)]
+
+    def step_yield(self, step, symbols, values):
+        return self.operands(step, "values", symbols, values)
+
+    step_return = step_yield
+
+
+def walk(manifest, path):
+    for key in path[:-1]:
+        manifest = manifest[key]
+    return manifest, path[-1]
+
+
+MAIN, DELETE = ("functions", 1), object()
+# Where, what stands there then, what is said.
+CHANGES = [
+    (("manifest",), 2, "version 2, only 1 is known here"),
+    (("manifest",), "1", "manifest: expected an integer, found a string"),
+    (("extra",), 1, "unknown member 'extra'"),
+    (("functions",), DELETE, "'functions' is missing"),
+    (("functions", 0), 3, "functions[0]: expected an object"),
+    (("constants_file",), DELETE, "there are constants, and no constants_file"),
+    (("constants_file",), "../m.bin", "'../m.bin' leaves this file's folder"),
+    (("constants_file",), "", "constants_file: expected a name"),
+    (("constants", 0, "offset"), 63, "it does not lie in the constants' file, at a multiple of 64"),
+    (("constants", 0, "offset"), -64, "'offset' is -64"),
+    (("constants", 0, "offset"), 1 << 40, "it does not lie in the constants' file, at a multiple of 64"),
+    (("constants", 0, "length"), 12, "12 bytes, its elements take 16"),
+    (("constants", 0, "type", "shape"), ["n"], "a constant has a tensor type with a dtype and constant extents"),
+    (("constants", 0, "sha256"), "0" * 64, "the constants' file holds other bytes: their SHA-256 is"),
+    (("constants", 1, "name"), "b", "the name 'b' is taken"),
+    (("kernels", 0, "parameters", 0, "access"), "write", "'access' is in, out or inout"),
+    (("kernels", 0, "parameters", 0, "type", "dtype"), "f33", "expected a dtype, found f33"),
+    (("kernels", 0, "parameters", 0, "type"), "tensor", "expected a type"),
+    (("kernels", 0, "parameters", 0, "type", "shape"), 4, "expected a list of extents or null"),
+    (("kernels", 0, "parameters", 0, "type", "shape"), [1] * 2000, "2000 extents, at most 1024"),
+    (("kernels", 0, "parameters", 0, "type", "shape"), [True], "an extent is an i64"),
+    (("kernels", 0, "parameters", 0, "type", "lanes"), 4, "not implemented: buffers of vectors"),
+    (("kernels", 0, "parameters", 0, "name"), "x", "a value's name begins with %: 'x'"),
+    ((*MAIN, "where", 0), "n", "expected a condition"),
+    ((*MAIN, "where", 0), ["<=", "n"], "'<=' takes 2 operands"),
+    ((*MAIN, "where", 0), ["near", "n", 1], "expected an operator, found near"),
+    ((*MAIN, "where", 0), [["<="], "n", 1], "expected an operator, found something else"),
+    ((*MAIN, "where", 0), ["<=", "n", True], "'<=' takes"),
+    ((*MAIN, "where", 0), ["<=", "n", None], "expected an expression, found null"),
+    ((*MAIN, "where", 0), ["<=", "%x", 1], "'%x' is a value, expected an expression over symbols"),
+    ((*MAIN, "where", 0), ["<=", "", 1], "a symbol without a name"),
+    ((*MAIN, "where", 0), ["const", "bool", "0x2"], 'expected ["const", dtype, "0x..."], the bits of an element'),
+    ((*MAIN, "where", 0), ["==", 1, ["bitcast", "i64", ["const", "f32", "0x0"]]], "bitcast between dtypes of different width"),
+    ((*MAIN, "where", 0), "deep", "nested too deeply"),
+    ((*MAIN, "where", 0), "wide", "an expression of more than 256 nodes"),
+    ((*MAIN, "where", 0), "unbound", "unbound"),
+    ((*MAIN, "attributes"), {"a": {"b": 1}}, "expected an attribute"),
+    ((*MAIN, "steps", 0, "step"), "jump", "no step is called 'jump'"),
+    ((*MAIN, "steps", 0, "more"), 1, "unknown member 'more'"),
+    ((*MAIN, "steps", 0, "at"), 7, "'at' is [file, line, column]"),
+    ((*MAIN, "steps", "launch", "arguments", 0), "%nothing", "no value is called '%nothing' here"),
+    ((*MAIN, "steps", "launch", "arguments", 0), ["+", "%x", 1], "'%x' is no scalar"),
+    ((*MAIN, "steps", "launch", "arguments"), DELETE, "'arguments' is missing"),
+    ((*MAIN, "steps", "launch", "callee"), "nothing", "nothing"),
+    ((*MAIN, "steps", "tensor", "storage"), DELETE, "'storage' is missing"),
+    ((*MAIN, "steps", "tensor", "storage"), "%x", "operand 'storage'"),
+    ((*MAIN, "steps", "tensor", "results", 0, "name"), "%x", "the name '%x' is taken"),
+    ((*MAIN, "steps", "constant", "constant"), "nothing", "no constant is called 'nothing'"),
+    ((*MAIN, "steps", "if", "condition"), "%x", "condition"),
+    ((*MAIN, "steps", "result", "index"), 9, "host.result"),
+]
+
+
+def step_at(steps, kind):
+    return next(i for i, s in enumerate(steps) if s["step"] == kind)
+
+
+def changed(manifest, path, value):
+    manifest = copy.deepcopy(manifest)
+    path = list(path)
+    if len(path) > 3 and path[2] == "steps" and isinstance(path[3], str):
+        path[3] = step_at(manifest[path[0]][path[1]]["steps"], path[3])
+    if value == "deep":
+        value = "n"
+        for _ in range(300):
+            value = ["-", value]
+    elif value == "wide":
+        value = "n"
+        for _ in range(9):
+            value = ["+", value, value]
+        value = ["<=", value, 1]
+    elif value == "unbound":
+        value = ["<=", "unbound", 1]
+    holder, key = walk(manifest, path)
+    if value is DELETE:
+        del holder[key]
+    else:
+        holder[key] = value
+    return manifest
+
+
+def main():
+    if not os.path.exists(os.path.join(BUILD, "lib/rill/rill-llvm.so")):
+        print("manifest: 0 passed, 0 failed, 1 skipped")
+        return 0
+    passed, failed = 0, []
+
+    def check(fine, text):
+        nonlocal passed
+        passed += bool(fine)
+        if not fine:
+            failed.append(text)
+
+    with tempfile.TemporaryDirectory() as folder:
+        at = lambda name: os.path.join(folder, name)
+        with open(at("m.rill"), "w") as file:
+            file.write(MODEL)
+        status, _, errors = tool("ir-opt", "--default{target=llvm}", at("m.rill"), "-o", at("low.rill"))
+        check(not status, errors)
+        for name in ("m.json", "n.json"):
+            status, _, errors = tool("ir-translate", "--to-llvm", at("low.rill"), "-o", "/dev/null", "--manifest=" + at(name))
+            check(not status, errors)
+        text = open(at("m.json")).read()
+        check(text.replace("m.constants", "n.constants") == open(at("n.json")).read(), "two runs give different manifests")
+        manifest = json.loads(text)
+        with open(os.path.join(ROOT, "docs/spec/manifest.schema.json")) as file:
+            schema = json.load(file)
+        validator = jsonschema.Draft7Validator(schema)
+        check(not list(validator.iter_errors(manifest)), "the manifest does not fit its schema")
+
+        low = open(at("low.rill")).read()
+        status, back, errors = tool("ir-translate", "--import-manifest", at("m.json"), "-o", "-")
+        check(not status, errors)
+        main_of = lambda t: re.sub(r"const\((\[.*?\]|@\w+)\)", "const(_)", re.search(r"\n  impure func @main.*?\n  }\n", t, re.S)[0])
+        check(main_of(back) == main_of(low), "importing gives another host program")
+
+        kernels = re.findall(r"\n  (?:private )?(?:prim_func|reducer) .*?\n  }\n", low, re.S)
+        host = Host(manifest, folder, low[: low.index("{\n") + 2] + "".join(kernels))
+        rng = np.random.default_rng(3)
+        for n, m, k, c in ((3, 5, 2, True), (1, 1, 0, False), (17, 2, 5, True), (2, 33, 1, False), (2, 3, 6, True), (101, 1, 0, True)):
+            inputs = [rng.standard_normal((n, m)).astype("f4"), rng.standard_normal((m, 4)).astype("f4"), np.array([k]), np.array(c)]
+            paths = [at("x%d.npy" % i) for i in range(4)]
+            for path, array in zip(paths, inputs):
+                np.save(path, array)
+            outputs = [at("y%d.npy" % i) for i in range(6)]
+            status, _, errors = tool("ir-run", at("low.rill"), "--exact", *("--input=" + p for p in paths), *("--output=" + o for o in outputs))
+            try:
+                results = host.call("main", [a.copy() for a in inputs])
+            except Stop as stop:
+                check(status == 1 and (str(stop) in errors or str(stop) == "where"), f"the host stops: {stop}; ir-run: {status} {errors}")
+                continue
+            check(not status, errors)
+            for i, (result, path) in enumerate(zip(results, outputs)):
+                wanted = np.load(path)
+                check(result.dtype == wanted.dtype and result.shape == wanted.shape and result.tobytes() == wanted.tobytes(), f"{n}, {m}, {k}: output {i} differs")
+
+        for path, value, message in CHANGES:
+            with open(at("bad.json"), "w") as file:
+                json.dump(changed(manifest, path, value), file, indent=1)
+            status, out, errors = tool("ir-translate", "--import-manifest", at("bad.json"), "-o", at("bad.rill"))
+            check(status == 1 and message in errors and re.match(r"[^\n]*bad\.json(:\d+:\d+)?: error: ", errors) and not os.path.exists(at("bad.rill")), f"{path}: expected '{message}', found {status} {errors}")
+        for cut in range(0, len(text), max(1, len(text) // 150)):
+            with open(at("bad.json"), "w") as file:
+                file.write(text[:cut])
+            status, _, errors = tool("ir-translate", "--import-manifest", at("bad.json"))
+            check(status == 1 and "error: " in errors, f"cut at {cut}: {status} {errors}")
+    for text in failed[:20]:
+        print(text)
+    print(f"manifest: {passed} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
