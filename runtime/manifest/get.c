@@ -29,17 +29,20 @@ void ir_manifest_enter(ir_manifest_reader *r, const char *key) { *ir_push(&r->ar
 void ir_manifest_enter_at(ir_manifest_reader *r, size_t index) { ir_manifest_enter(r, ir_arena_printf(&r->arena, "[%zu]", index)); }
 void ir_manifest_leave(ir_manifest_reader *r) { r->at.count--; }
 
-static const char *kind_name(json_type type) {
+static const char *type_name(json_type type) {
   static const char *const names[] = {"an object", "a list", "a string", "an integer", "a number", "true", "false", "null"};
-  return (size_t)type < ir_count_of(names) ? names[type] : "nothing";
+  return names[type];
 }
+
+/* What stands there, of a member that may be missing as well. */
+static const char *kind_name(const json_t *json) { return json ? type_name(json_typeof(json)) : "nothing"; }
 
 json_t *ir_manifest_member(ir_manifest_reader *r, const json_t *object, const char *key, json_type want) {
   json_t *member = json_object_get(object, key);
   if (!member) return ir_manifest_fail(r, "'%s' is missing", key);
   if (json_typeof(member) == want || (want == JSON_TRUE && json_is_boolean(member))) return member;
   ir_manifest_enter(r, key);
-  return ir_manifest_fail(r, "expected %s, found %s", want == JSON_TRUE ? "true or false" : kind_name(want), kind_name(json_typeof(member)));
+  return ir_manifest_fail(r, "expected %s, found %s", want == JSON_TRUE ? "true or false" : type_name(want), kind_name(member));
 }
 
 static const ir_string *string_of(ir_manifest_reader *r, const json_t *json) {
@@ -57,7 +60,7 @@ const ir_string *ir_manifest_word(ir_manifest_reader *r, const json_t *object, c
 
 static ir_dtype dtype_of(ir_manifest_reader *r, const json_t *json) {
   ir_dtype dtype = json_is_string(json) ? ir_dtype_find(ir_slice_of(json_string_value(json))) : IR_DTYPE_UNKNOWN;
-  if (dtype == IR_DTYPE_UNKNOWN) ir_manifest_fail(r, "expected a dtype, found %s", json_is_string(json) ? json_string_value(json) : kind_name(json_typeof(json)));
+  if (dtype == IR_DTYPE_UNKNOWN) ir_manifest_fail(r, "expected a dtype, found %s", json_is_string(json) ? json_string_value(json) : kind_name(json));
   return dtype;
 }
 
@@ -128,7 +131,7 @@ const ir_expr *ir_manifest_expr(ir_manifest_reader *r, const json_t *json, ir_fr
   if (json_is_boolean(json)) return ir_expr_bool(r->context, json_is_true(json));
   if (json_is_integer(json)) return ir_expr_i64(r->context, (int64_t)json_integer_value(json));
   if (json_is_string(json)) return leaf(r, json, frame);
-  if (!json_is_array(json)) return ir_manifest_fail(r, "expected an expression, found %s", kind_name(json_typeof(json)));
+  if (!json_is_array(json)) return ir_manifest_fail(r, "expected an expression, found %s", kind_name(json));
   const ir_expr *expr = application(r, json, frame);
   if (expr && expr->size > IR_EXPR_MAX_SIZE) return ir_manifest_fail(r, "an expression of more than %d nodes", IR_EXPR_MAX_SIZE);
   return expr;
