@@ -303,6 +303,8 @@ CHANGES = [
     (("constants", 1, "name"), "b", "the name 'b' is taken"),
     (("kernels", 0, "parameters", 0, "access"), "write", "'access' is in, out or inout"),
     (("kernels", 0, "parameters", 0, "type", "dtype"), "f33", "expected a dtype, found f33"),
+    (("kernels", 0, "parameters", 0, "type"), {"shape": ["n"]}, "expected a dtype, found nothing"),
+    (("kernels", 0, "parameters", 0, "type"), {"dtype": 4, "shape": ["n"]}, "expected a dtype, found an integer"),
     (("kernels", 0, "parameters", 0, "type"), "tensor", "expected a type"),
     (("kernels", 0, "parameters", 0, "type", "shape"), 4, "expected a list of extents or null"),
     (("kernels", 0, "parameters", 0, "type", "shape"), [1] * 2000, "2000 extents, at most 1024"),
