@@ -14,12 +14,17 @@
  * touched in neither. */
 typedef struct ir_interp ir_interp;
 
+/* Runs KERNEL on one object for each parameter; `out` and `inout` tensors are written to. False after a report. */
+typedef bool ir_interp_launcher(void *user, ir_func *kernel, size_t count, ir_object *const *arguments);
+
 typedef struct ir_interp_options {
   bool checked;
   bool measured;      /* for ir_interp_run_stats */
   bool quiet;         /* report nothing: a false result says it all (folding) */
   uint64_t max_steps; /* operations on elements, roughly; 0: no limit */
   int64_t max_bytes;  /* bytes of live tensors; 0: no limit */
+  ir_interp_launcher *launch; /* what graph functions start goes here; NULL: to the interpreter itself */
+  void *user;                 /* for LAUNCH */
 } ir_interp_options;
 
 /* OPTIONS may be NULL: checked, without limits. The module must not change while the interpreter lives, apart from additions. */

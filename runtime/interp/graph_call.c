@@ -158,7 +158,8 @@ static int inplace_of(const ir_op *op, size_t operand) {
 
 static bool run_kernel(ir_interp *interp, ir_func *func, size_t count, ir_object *const *arguments) {
   ir_launch launch = ir_launch_begin(interp, func->item.name->text);
-  if (!ir_interp_prim(interp, func, count, arguments)) return false;
+  const ir_interp_options *options = &interp->options;
+  if (!(options->launch ? options->launch(options->user, func, count, arguments) : ir_interp_prim(interp, func, count, arguments))) return false;
   ir_launch_buffers(&launch, count, arguments);
   ir_launch_end(interp, &launch);
   return true;

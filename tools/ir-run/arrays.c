@@ -108,18 +108,14 @@ bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_string
   return check_count(tool, outputs, "output", entry) && check_count(tool, expect, "expectation", entry);
 }
 
-bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results) {
-  for (size_t i = 0; i < files->count; i++) {
-    const ir_tensor *tensor = results[i];
-    ir_npy array = {.dtype = (ir_dtype)tensor->dtype, .rank = (int)tensor->rank, .bytes = tensor->data, .size = tensor->size};
-    if (tensor->rank > IR_NPY_MAX_RANK) {
-      ir_error_in(tool->diags, files->at[i], "rank %u: .npy files hold at most %d axes", tensor->rank, IR_NPY_MAX_RANK);
-      return false;
-    }
-    if (tensor->rank) memcpy(array.dims, tensor->dims, tensor->rank * sizeof *array.dims);
-    if (!ir_npy_write(tool->diags, files->at[i], &array)) return false;
+bool ir_run_write(ir_tool *tool, const char *path, const ir_tensor *tensor) {
+  ir_npy array = {.dtype = (ir_dtype)tensor->dtype, .rank = (int)tensor->rank, .bytes = tensor->data, .size = tensor->size};
+  if (tensor->rank > IR_NPY_MAX_RANK) {
+    ir_error_in(tool->diags, path, "rank %u: .npy files hold at most %d axes", tensor->rank, IR_NPY_MAX_RANK);
+    return false;
   }
-  return true;
+  if (tensor->rank) memcpy(array.dims, tensor->dims, tensor->rank * sizeof *array.dims);
+  return ir_npy_write(tool->diags, path, &array);
 }
 
 static double as_double(const ir_tensor *tensor, int64_t i) {
@@ -129,42 +125,56 @@ static double as_double(const ir_tensor *tensor, int64_t i) {
   return dtype == IR_U64 ? (double)bits : (double)ir_int_from_bits(dtype, bits);
 }
 
-static void print_index(const ir_tensor *tensor, int64_t flat) {
+static void put_index(ir_text *text, const ir_tensor *tensor, int64_t flat) {
   int64_t left = tensor->count;
-  putchar('[');
+  ir_text_char(text, '[');
   for (uint32_t d = 0; d < tensor->rank; d++) {
     left /= tensor->dims[d];
-    printf("%s%lld", d ? ", " : "", (long long)(flat / left));
+    ir_text_printf(text, "%s%lld", d ? ", " : "", (long long)(flat / left));
     flat %= left;
   }
-  putchar(']');
+  ir_text_char(text, ']');
 }
 
-static bool compare(const char *path, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
+/* Without the sign of NaN, which means nothing. */
+static void put_element(ir_text *text, const char *before, double value) {
+  ir_text_put(text, before);
+  isnan(value) ? ir_text_put(text, "nan") : ir_text_printf(text, "%.9g", value);
+}
+
+bool ir_run_compare(ir_text *text, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
   double worst = -1, worst_weight = 0;
   int64_t where = 0, wrong = 0;
   for (int64_t i = 0; i < got->count; i++) {
     double a = as_double(got, i), b = as_double(want, i);
-    bool exact = !ir_is_float((ir_dtype)got->dtype);
-    bool same = exact ? ir_tensor_bits(got, i) == ir_tensor_bits(want, i) : a == b || (isnan(a) && isnan(b));
-    double error = same ? 0 : fabs(a - b), allowed = exact ? 0 : tolerance.absolute + tolerance.relative * fabs(b);
+    bool exact = !ir_is_float((ir_dtype)got->dtype), bits = exact || tolerance.bits;
+    bool same = (bits ? ir_tensor_bits(got, i) == ir_tensor_bits(want, i) : a == b) || (!exact && isnan(a) && isnan(b));
+    double error = same ? 0 : fabs(a - b), allowed = bits ? 0 : tolerance.absolute + tolerance.relative * fabs(b);
     if (!same && (exact || isnan(error))) error = exact && error == 0 ? 1 : isnan(error) ? INFINITY : error;
-    bool fits = same || (error <= allowed && !isinf(b));
+    bool fits = same || (!bits && error <= allowed && !isinf(b));
     wrong += !fits;
     /* What exceeds its tolerance most is worst; among what fits, the largest error. */
     double weight = isinf(error) ? 2 : fits ? error / (error + 1) : 1 + error / (allowed + error);
     if (worst < 0 || weight > worst_weight) worst = error, worst_weight = weight, where = i;
   }
   if (worst < 0) worst = 0;
-  printf("%s: %s, largest error %.3g", path, wrong ? "differs" : "fits", worst);
+  ir_text_printf(text, "%s, largest error %.3g", wrong ? "differs" : "fits", worst);
   if (got->count) {
-    printf(" at ");
-    print_index(got, where);
-    printf(": got %.9g, expected %.9g", as_double(got, where), as_double(want, where));
+    ir_text_put(text, " at ");
+    put_index(text, got, where);
+    put_element(text, ": got ", as_double(got, where));
+    put_element(text, ", expected ", as_double(want, where));
   }
-  if (wrong) printf("; %lld of %lld elements differ", (long long)wrong, (long long)got->count);
-  putchar('\n');
+  if (wrong) ir_text_printf(text, "; %lld of %lld elements differ", (long long)wrong, (long long)got->count);
   return !wrong;
+}
+
+static bool fits(const char *path, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
+  ir_text text = {0};
+  bool fine = ir_run_compare(&text, got, want, tolerance);
+  printf("%s: %s\n", path, text.at);
+  ir_text_free(&text);
+  return fine;
 }
 
 bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, ir_tolerance tolerance) {
@@ -183,7 +193,7 @@ bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const 
       ir_error_in(tool->diags, files->at[i], "%s", text.at);
       ir_text_free(&text);
       fine = false;
-    } else if (!compare(files->at[i], got, want, tolerance)) {
+    } else if (!fits(files->at[i], got, want, tolerance)) {
       ir_error_in(tool->diags, files->at[i], "the result differs by more than rtol %g, atol %g", tolerance.relative, tolerance.absolute);
       fine = false;
     }

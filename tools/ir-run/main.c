@@ -15,7 +15,8 @@ enum { STATS_OFF, STATS_TEXT, STATS_JSON };
 
 struct options {
   int target;
-  const char *entry, *cache;
+  int compare;
+  const char *entry, *cache, *keep;
   ir_opt_strings inputs, outputs, expect, bind;
   double rtol, atol;
   uint64_t bench, threads;
@@ -32,8 +33,10 @@ static const ir_opt rows[] = {
     ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name; also a TensorProto (.pb)", .value = "[NAME=]FILE.npy"),
     ROW(STRINGS, outputs, "output", NULL, "where results go, in order; without any they are printed", .value = "FILE.npy"),
     ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
-    ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect", .max = INT64_MAX),
-    ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of --expect", .max = INT64_MAX),
+    ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect, and of --compare, which wants equal bits where neither is given", .max = INT64_MAX),
+    ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of both", .max = INT64_MAX),
+    ROW(CHOICE, compare, "compare", "off|interp,llvm", "off", "run each kernel on both with equal arguments, up to the first that differs"),
+    ROW(STRING, keep, "keep", "differs", "the folder where --compare keeps a kernel that differs, with its inputs", .value = "FOLDER"),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
     ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
     ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
@@ -50,6 +53,7 @@ static const ir_opt rows[] = {
 struct job {
   ir_tool tool;
   struct options options;
+  ir_args args;
   double compile_seconds, run_seconds;
   ir_run_stats stats; /* of the first run */
 };
@@ -90,7 +94,7 @@ static void hide_others(ir_module *module, const ir_func *entry) {
 
 /* The default pipeline of a compiled target, unless the module is lowered already. */
 static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
-  if (job->options.target == ON_INTERP) {
+  if (job->options.target == ON_INTERP && !job->options.compare) {
     const ir_pipeline none = {0};
     return ir_pipeline_run(module, &none, &job->options.run);
   }
@@ -123,14 +127,25 @@ static bool measure(struct job *job, ir_executor *executor, const ir_func *entry
 static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
   const struct options *options = &job->options;
   size_t count = entry->result_count;
-  if (!ir_run_write(&job->tool, &options->outputs, results)) return false;
-  const ir_tolerance tolerance = {options->rtol, options->atol};
+  for (size_t i = 0; i < options->outputs.count; i++) {
+    if (!ir_run_write(&job->tool, options->outputs.at[i], results[i])) return false;
+  }
+  const ir_tolerance tolerance = {options->rtol, options->atol, false};
   if (!ir_run_expect(&job->tool, &options->expect, results, tolerance)) return false;
   if (!options->outputs.count && !options->expect.count) {
     for (size_t i = 0; i < count; i++) ir_run_print(ir_arena_printf(&job->tool.arena, "%zu", i), results[i]);
   }
   if (options->stats) ir_run_print_stats(&job->stats, job->compile_seconds, job->run_seconds, options->stats == STATS_JSON);
   return true;
+}
+
+static ir_executor *executor_of(struct job *job, ir_module *module) {
+  const struct options *options = &job->options;
+  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
+  bool loose = ir_args_given(&job->args, &options->rtol) || ir_args_given(&job->args, &options->atol);
+  const ir_tolerance tolerance = {options->rtol, options->atol, !loose};
+  if (options->compare) return ir_executor_compare(&job->tool, module, "llvm", &settings, tolerance, options->keep);
+  return options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &settings) : ir_executor_plugin(&job->tool, module, "llvm", &settings);
 }
 
 static bool run_module(struct job *job, ir_module *module) {
@@ -142,9 +157,7 @@ static bool run_module(struct job *job, ir_module *module) {
   ir_tensor **inputs = ir_run_inputs(&job->tool, entry, &options->inputs, &count);
   double start = ir_now();
   if (!inputs || !lower(job, module, entry) || !(entry = find_entry(job, module))) return false;
-  const ir_executor_options executor_options = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
-  ir_executor *executor = options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &executor_options)
-                                                       : ir_executor_plugin(&job->tool, module, "llvm", &executor_options);
+  ir_executor *executor = executor_of(job, module);
   if (!executor) return false;
   job->compile_seconds = ir_now() - start;
   ir_tensor **results = ir_new_array(&job->tool.arena, ir_tensor *, entry->result_count);
@@ -157,6 +170,22 @@ static bool run_module(struct job *job, ir_module *module) {
   for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);
   executor->free(executor);
   return fine;
+}
+
+/* Options that --compare has no use for, and one that only it has. */
+static bool check(struct job *job) {
+  const struct options *options = &job->options;
+  const struct {
+    const void *field;
+    const char *name;
+    bool with;
+  } rules[] = {{&options->target, "target", false}, {&options->bench, "bench", false}, {&options->keep, "keep", true}};
+  for (size_t i = 0; i < ir_count_of(rules); i++) {
+    if (!ir_args_given(&job->args, rules[i].field) || rules[i].with == !!options->compare) continue;
+    ir_error_in(job->tool.diags, "ir-run", "option '--%s' %s --compare", rules[i].name, rules[i].with ? "is for" : "does not go with");
+    return false;
+  }
+  return true;
 }
 
 /* Text, or a model where the name says so. */
@@ -182,12 +211,12 @@ int main(int argc, char **argv) {
                               .options = rows,
                               .least = 1,
                               .most = 1};
-  ir_args args = {0};
-  int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &args);
+  int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &job.args);
   if (status >= 0) return ir_tool_end(&job.tool, status);
+  if (!check(&job)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
-  ir_module *module = load(&job, args.at[0]);
+  ir_module *module = load(&job, job.args.at[0]);
   bool fine = module && run_module(&job, module);
   if (fflush(stdout) || ferror(stdout)) {
     ir_error_in(job.tool.diags, "ir-run", "cannot write to standard output");

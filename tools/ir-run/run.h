@@ -12,12 +12,14 @@
 ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_strings *files, size_t *count);
 /* Reports more files of --output or --expect than ENTRY has results. */
 bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_strings *outputs, const ir_opt_strings *expect);
-/* Each takes results in order, no more files than there are results. */
-bool ir_run_write(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results);
+bool ir_run_write(ir_tool *tool, const char *path, const ir_tensor *tensor);
 
 typedef struct ir_tolerance {
   double relative, absolute;
+  bool bits; /* nothing but equal bits, or two NaNs, will do */
 } ir_tolerance;
+/* Appends how GOT fits WANT, which has its type: `differs, largest error 0.5 at [0, 3]: got 1, expected 1.5; 2 of 8 elements differ`. */
+bool ir_run_compare(ir_text *text, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance);
 /* Compares results with .npy files in order and prints the largest error of each, and where. An element fits where
  * |got - expected| <= absolute + relative * |expected|; NaN fits NaN; integers and bools must be equal. */
 bool ir_run_expect(ir_tool *tool, const ir_opt_strings *files, ir_tensor *const *results, ir_tolerance tolerance);
@@ -43,5 +45,8 @@ ir_run_stats ir_run_keep_stats(ir_tool *tool, ir_run_stats stats);
 void ir_run_print_stats(const ir_run_stats *stats, double compile_seconds, double run_seconds, bool json);
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options);
 ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options);
+/* The interpreter runs the host program, and each kernel runs on it and on the plugin NAME with equal arguments. A run ends
+ * with an error at the first kernel whose results differ: FOLDER then has the kernel in a module, its inputs, and both results. */
+ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options, ir_tolerance tolerance, const char *folder);
 
 #endif
