@@ -200,9 +200,9 @@ def random_input(random, dtype, shape, name):
     return x
 
 
-def inputs(random, params):
+def inputs(random, params, sizes=SIZES):
     for name, dtype, dims in re.findall(r"%(\w+): (\w+)\[([^\]]*)\]", params):
-        shape = [SIZES[d] if d in SIZES else int(d) for d in dims.split(", ") if d]
+        shape = [sizes[d] if d in sizes else int(d) for d in dims.split(", ") if d]
         yield name, random_input(random, dtype, shape, name)
 
 
@@ -225,13 +225,22 @@ def lowering_passes():
     return ["--" + p for p in ("decompose-ops", "legalize") if re.search(rf"^\s*(--)?{p}\b", done.stdout, re.M)]
 
 
+def result_types(statements):
+    return re.split(r", (?=\w+\[)", statements.split(" : ")[1])
+
+
+def function(name, params, statements):
+    """The text of an example as a function."""
+    results = ", ".join(result_types(statements))
+    return f"  func @{name}({params}) -> ({results}) {{\n    {statements}\n    return {statements.split(' = ')[0]}\n  }}\n"
+
+
 def run(folder, op, params, statements, check, passes, target):
     values = dict(inputs(np.random.default_rng(len(op)), params))
-    names = statements.split(" = ")[0]
-    types_ = re.split(r", (?=\w+\[)", statements.split(" : ")[1])
+    types_ = result_types(statements)
     module = os.path.join(folder, "m.rill")
     with open(module, "w") as file:
-        file.write(f"rill 1\nmodule {{\n  func @main({params}) -> ({', '.join(types_)}) {{\n    {statements}\n    return {names}\n  }}\n}}\n")
+        file.write(f"rill 1\nmodule {{\n{function('main', params, statements)}}}\n")
     if passes:
         lowered = os.path.join(folder, "lowered.rill")
         done = subprocess.run([os.path.join(BUILD, "bin/ir-opt"), module, *passes, "-o", lowered], capture_output=True, text=True)
@@ -264,8 +273,8 @@ def literal(value):
     return repr(float(value)) if value.dtype.kind == "f" else str(int(value))
 
 
-def numbers(text):
-    return re.sub(r"(?<![%.\w])[a-z]\w*\b(?!\[|=|\()", lambda m: str(SIZES.get(m.group(0), m.group(0))), text)
+def numbers(text, sizes=SIZES):
+    return re.sub(r"(?<![%.\w])[a-z]\w*\b(?!\[|=|\()", lambda m: str(sizes.get(m.group(0), m.group(0))), text)
 
 
 def run_folded(folder, op, params, statements):
