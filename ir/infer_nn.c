@@ -264,3 +264,55 @@ bool infer_resize(ir_infer *in) {
   }
   return ir_infer_ranked(in, x.dtype, 2 + AXES, dims);
 }
+
+/* --- attention --- */
+
+/* Axis AXIS of operand I, which has four, is *extent, or says what that is. */
+static bool take_extent(ir_infer *in, size_t i, size_t axis, const char *what, const ir_expr **extent) {
+  ir_view view = ir_infer_view(in, i);
+  bool clash = false;
+  if (!view.ranked) return true;
+  const char *name = ir_arena_printf(in->scratch, "%s of '%s'", what, ir_infer_operand_name(in, i));
+  if (!ir_infer_wants_extent(in, name, view.dims[axis], *extent)) return false;
+  *extent = ir_infer_equal_dims(in, *extent, view.dims[axis], &clash);
+  return true;
+}
+
+static bool check_bias(ir_infer *in, const ir_expr *const *scores) {
+  ir_view bias = ir_infer_view(in, 3);
+  if (!ir_infer_wants_rank(in, 3, 4)) return false;
+  for (size_t i = 0; i < bias.rank; i++) {
+    bool clash = false;
+    const ir_expr *joined = ir_infer_broadcast_dim(in, scores[i], bias.dims[i], &clash);
+    int64_t own, wanted;
+    if (ir_dim_const(joined, &own) && ir_dim_const(scores[i], &wanted)) clash |= own != wanted;
+    if (!clash) continue;
+    const char *other = ir_dim_is(scores[i], 1) ? "" : ir_arena_printf(in->scratch, " or %s", ir_infer_dim_text(in, scores[i]));
+    return ir_infer_fail(in, "axis %zu of 'bias' has extent %s, expected 1%s", i, ir_infer_dim_text(in, bias.dims[i]), other);
+  }
+  return true;
+}
+
+bool infer_attention(ir_infer *in) {
+  ir_dtype dtype;
+  const ir_expr *batch = NULL, *queries = NULL, *keys = NULL, *heads = NULL, *depth = NULL, *width = NULL;
+  if (!ir_infer_same_dtype(in, 0, in->operand_count - 1, &dtype)) return false;
+  const struct {
+    size_t operand, axis;
+    const char *what;
+    const ir_expr **extent;
+  } axes[] = {{0, 0, "batch", &batch}, {1, 0, "batch", &batch}, {2, 0, "batch", &batch}, {0, 1, "queries", &queries},
+              {1, 1, "keys", &keys},   {2, 1, "keys", &keys},   {0, 2, "heads", &heads}, {1, 2, "heads", &heads},
+              {2, 2, "heads", &heads}, {0, 3, "depth", &depth}, {1, 3, "depth", &depth}, {2, 3, "width", &width}};
+  for (size_t i = 0; i < 3; i++) {
+    if (!ir_infer_wants_rank(in, i, 4)) return false;
+  }
+  for (size_t i = 0; i < ir_count_of(axes); i++) {
+    if (!take_extent(in, axes[i].operand, axes[i].axis, axes[i].what, axes[i].extent)) return false;
+  }
+  if (in->operand_count > 3 && !check_bias(in, (const ir_expr *const[]){batch, heads, queries, keys})) return false;
+  bool window = ir_infer_attr(in, "window_size");
+  if (window && !ir_infer_attr(in, "causal_mask")) return ir_infer_fail(in, "attribute 'window_size' needs 'causal_mask'");
+  if (window && ir_infer_int(in, "window_size") < 1) return ir_infer_fail(in, "attribute 'window_size' is %lld, expected at least 1", (long long)ir_infer_int(in, "window_size"));
+  return ir_infer_ranked(in, dtype, 4, (const ir_expr *const[]){batch, queries, heads, width});
+}

@@ -239,6 +239,17 @@ bool import_matmul(ir_onnx_node *n) {
   return a && b && ir_onnx_out(n, 0, BUILD(IR_MATMUL, a, b));
 }
 
+bool import_einsum(ir_onnx_node *n) {
+  const char *equation = ir_onnx_string(n, "equation", NULL);
+  size_t count = n->proto->n_input;
+  ir_value **operands = ir_new_array(&n->im->arena, ir_value *, count + 1);
+  if (!equation) return ir_onnx_fail(n, "attribute 'equation' is missing");
+  for (size_t i = 0; i < count; i++) {
+    if (!(operands[i] = ir_onnx_in(n, i))) return false;
+  }
+  return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_EINSUM, operands, count, IR_SET({"subscripts", ir_attr_string(n->im->context, ir_slice_of(equation))})));
+}
+
 bool import_gemm(ir_onnx_node *n) {
   ir_onnx_ignore(n, "broadcast");
   double alpha = ir_onnx_float(n, "alpha", 1), beta = ir_onnx_float(n, "beta", 1);

@@ -81,6 +81,7 @@ const ir_expr *ir_lower_broadcast(ir_nest_at *n, const ir_expr *axis, const ir_e
 #define LOWERING(name) bool name(ir_lowering *l);
 LOWERING(legalize_elementwise)
 LOWERING(legalize_matmul)
+LOWERING(legalize_einsum)
 LOWERING(legalize_conv)
 LOWERING(legalize_conv_transpose)
 LOWERING(legalize_max_pool)
@@ -116,6 +117,7 @@ LOWERING(legalize_prelu)
 LOWERING(legalize_argsort)
 #undef LOWERING
 #define DECOMPOSITION(name) bool name(ir_builder *b, ir_op *op);
+DECOMPOSITION(decompose_attention)
 DECOMPOSITION(decompose_batch_norm)
 DECOMPOSITION(decompose_cross_entropy)
 DECOMPOSITION(decompose_flat_repeat)

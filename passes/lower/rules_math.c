@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* passes/lower/rules_math.c - element-wise work, products. Needs ir/element. */
+#include "ir/einsum.h"
 #include "ir/element.h"
 #include "passes/lower/lower.h"
 
@@ -72,5 +73,58 @@ bool legalize_matmul(ir_lowering *l) {
   ib[column ? b->count - 2 : 0] = k;
   if (column) ib[b->count - 1] = ir_lower_axis(&n, batch + row);
   ir_lower_store(&n, NULL, "dot", NULL, ir_lower_load(&n, l->in[0], ia), ir_lower_load(&n, l->in[1], ib));
+  return true;
+}
+
+/* What two extents broadcast to; inference has seen to it that they do. */
+static const ir_expr *join(ir_lowering *l, const ir_expr *a, const ir_expr *b) {
+  int64_t value;
+  if (!a || (ir_expr_is_int(a, &value) && value == 1)) return b;
+  if (ir_expr_is_int(b, &value)) return value == 1 ? a : b;
+  if (ir_expr_is_int(a, &value) || ir_prove_equal(l->context, NULL, a, b) == IR_PROVEN) return a;
+  return ir_expr_binary(l->context, IR_S_BCAST, a, b);
+}
+
+/* An operand where the axes of its labels are at AT. */
+static const ir_expr *einsum_load(ir_nest_at *n, const ir_einsum *einsum, size_t i, const ir_expr *const *at, const ir_expr *const *extents) {
+  const ir_type *type = ir_lower_type(n->l, i);
+  const ir_expr *index[IR_EINSUM_MOST_AXES];
+  if (!ir_is_tensor(type)) return ir_lower_load(n, n->l->in[i], NULL);
+  for (size_t k = 0; k < type->count; k++) {
+    uint8_t label = einsum->operands[i].labels[k];
+    index[k] = ir_lower_broadcast(n, at[label], ir_type_dim(type, k), extents[label]);
+  }
+  return ir_lower_load(n, n->l->in[i], index);
+}
+
+bool legalize_einsum(ir_lowering *l) {
+  const ir_type *result = ir_lower_result(l, 0);
+  size_t count = l->op->operand_count, *ranks = ir_new_array(l->arena, size_t, count);
+  for (size_t i = 0; i < count; i++) ranks[i] = ir_is_tensor(ir_lower_type(l, i)) ? ir_lower_type(l, i)->count : 0;
+  ir_einsum einsum;
+  const char *problem;
+  if (!ir_einsum_parse(l->arena, ir_get_word(l->op, "subscripts"), count, ranks, &einsum, &problem)) return ir_lower_missing(l, problem);
+  const ir_expr *extents[IR_EINSUM_LABELS] = {0}, *at[IR_EINSUM_LABELS] = {0}, *reduced[IR_EINSUM_LABELS];
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < ranks[i]; k++) {
+      uint8_t label = einsum.operands[i].labels[k];
+      extents[label] = join(l, extents[label], ir_type_dim(ir_lower_type(l, i), k));
+    }
+  }
+  for (size_t k = 0; k < result->count; k++) extents[einsum.result.labels[k]] = ir_type_dim(result, k);
+  for (size_t k = 0; k < einsum.reduced_count; k++) reduced[k] = extents[einsum.reduced[k]];
+  ir_nest_at n = ir_lower_open(l, l->out[0], result->count, ir_type_dims(result), einsum.reduced_count, reduced);
+  for (size_t k = 0; k < result->count; k++) at[einsum.result.labels[k]] = ir_lower_axis(&n, k);
+  for (size_t k = 0; k < einsum.reduced_count; k++) at[einsum.reduced[k]] = ir_lower_axis(&n, result->count + k);
+  ir_dtype dtype = count > 2 || !einsum.reduced_count ? ir_lower_wide(ir_type_dtype(result)) : ir_type_dtype(result);
+  const ir_expr *last = NULL, *product = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (last) product = product ? ir_expr_binary(l->context, IR_S_MUL, product, last) : last;
+    last = ir_expr_cast(l->context, einsum_load(&n, &einsum, i, at, extents), dtype);
+  }
+  const ir_expr *one = ir_expr_cast(l->context, ir_expr_i64(l->context, 1), dtype);
+  bool dot = einsum.reduced_count;
+  if (!dot && product) last = ir_expr_binary(l->context, IR_S_MUL, product, last);
+  ir_lower_store(&n, NULL, dot ? "dot" : NULL, NULL, dot && product ? product : last, !dot ? NULL : product ? last : one);
   return true;
 }

@@ -157,8 +157,19 @@ def cross_entropy(x, targets, weights, ignore_index=-100, label_smoothing=0.0):
     return (1 - label_smoothing) * plain + label_smoothing / x.shape[1] * np.sum(spread[counts]) / total
 
 
+def attention(query, key, value, bias=0.0, is_causal=False):
+    """For arrays [batch, heads, sequence, depth]; what sees nothing is 0."""
+    scores = query.astype(np.float64) @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]) + bias
+    if is_causal:
+        scores[..., np.arange(key.shape[-2]) > np.arange(query.shape[-2])[:, None]] = -np.inf
+    parts = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-1e300))
+    sums = np.sum(parts, axis=-1, keepdims=True)
+    return parts / np.where(sums == 0, 1, sums) @ value
+
+
 functional = types.SimpleNamespace(layer_norm=layer_norm, group_norm=group_norm, instance_norm=instance_norm, rms_norm=rms_norm,
-                                   batch_norm=batch_norm, interpolate=interpolate, nll_loss=nll_loss, cross_entropy=cross_entropy)
+                                   batch_norm=batch_norm, interpolate=interpolate, nll_loss=nll_loss, cross_entropy=cross_entropy,
+                                   scaled_dot_product_attention=attention)
 for axes in (1, 2, 3):
     for name, reference in {"conv{}d": conv, "conv_transpose{}d": conv_transpose, "max_pool{}d": max_pool, "avg_pool{}d": avg_pool,
                             "adaptive_avg_pool{}d": adaptive_avg_pool}.items():
