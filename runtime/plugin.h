@@ -16,9 +16,10 @@ typedef struct ir_target_options {
   bool measured;            /* `stats` tells launches and kernels; runs are a little slower */
   unsigned threads;         /* compile threads; 0: two */
   unsigned run_threads;     /* threads of a run; 0: as many as there are processors */
+  uint64_t max_bytes;       /* compile: memory that a run takes at once, at most; 0: no limit */
 } ir_target_options;
 
-enum { IR_PLUGIN_VERSION = 2 };
+enum { IR_PLUGIN_VERSION = 3 };
 
 /* What a backend that lives in a library of its own offers: rill-NAME.so exports `ir_plugin_NAME`. Functions report
  * errors through the module's context and return false or NULL. */

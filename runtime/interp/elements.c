@@ -192,7 +192,7 @@ ir_object *ir_run_elements(ir_interp *interp, ir_op *op, ir_dtype result, ir_obj
   }
   ir_tensor *tensor = ir_tensor_new(interp->meter, result, rank, dims);
   if (!tensor) {
-    ir_op_fail(interp, op, "%s: no memory for the result", ir_op_row(op)->name);
+    ir_op_fail(interp, op, "%s: no memory for the result%s", ir_op_row(op)->name, ir_interp_budget(interp));
     return NULL;
   }
   ir_object *object = ir_object_tensor(tensor);

@@ -126,7 +126,7 @@ static ir_tensor *fresh(ir_activation *a, const ir_step *step, const ir_symbols 
   ir_tensor *tensor = known ? ir_tensor_new(a->interp->meter, ir_type_dtype(type), type->count, dims) : NULL;
   ir_heap_free(dims);
   if (!known) ir_step_fail(a, step, "%s: the extents of a result are not known", ir_op_row(step->op)->name);
-  else if (!tensor) ir_step_fail(a, step, "%s: no memory for a result", ir_op_row(step->op)->name);
+  else if (!tensor) ir_step_fail(a, step, "%s: no memory for a result%s", ir_op_row(step->op)->name, ir_interp_budget(a->interp));
   else ir_step_poison(tensor);
   return tensor;
 }
@@ -145,7 +145,7 @@ static ir_object *overwritable(ir_activation *a, const ir_step *step, size_t i) 
     return NULL;
   }
   ir_tensor *copy = ir_tensor_copy(a->interp->meter, object->tensor);
-  if (!copy) ir_step_fail(a, step, "call_tir_inplace: no memory for a copy");
+  if (!copy) ir_step_fail(a, step, "call_tir_inplace: no memory for a copy%s", ir_interp_budget(a->interp));
   return copy ? ir_object_tensor(copy) : NULL;
 }
 

@@ -63,7 +63,7 @@ static bool push_output(ir_activation *a, const ir_step *step, stack *s, const i
   bool own = tensor->refs == 1 && ir_tensor_is_exclusive(tensor->tensor);
   ir_tensor *kept = own ? ir_tensor_retain(tensor->tensor) : ir_tensor_copy(a->interp->meter, tensor->tensor);
   ir_object_release(tensor);
-  if (!kept) return ir_step_fail(a, step, "loop: no memory for a stacked output");
+  if (!kept) return ir_step_fail(a, step, "loop: no memory for a stacked output%s", ir_interp_budget(a->interp));
   s->at[s->count++] = kept;
   return true;
 }
@@ -96,7 +96,7 @@ static bool deliver_stack(ir_activation *a, const ir_step *step, size_t result, 
   ir_tensor *all = ok ? ir_tensor_new(a->interp->meter, dtype, rank, dims) : NULL;
   ir_heap_free(dims);
   if (!ok) return false;
-  if (!all) return ir_step_fail(a, step, "loop: no memory for a stacked output");
+  if (!all) return ir_step_fail(a, step, "loop: no memory for a stacked output%s", ir_interp_budget(a->interp));
   int64_t at = 0;
   bool packed = ir_dtypes[dtype].bits == 4;
   for (size_t i = 0; i < s->count; i++) {

@@ -27,7 +27,7 @@ static bool step_alloc(ir_activation *a, const ir_step *step) {
   int64_t dims[MAX_RANK];
   if (!extents(a, step, type, dims)) return false;
   ir_tensor *tensor = ir_tensor_new(a->interp->meter, ir_type_dtype(type), type->count, dims);
-  if (!tensor) return ir_step_fail(a, step, "%s: no memory", ir_op_row(step->op)->name);
+  if (!tensor) return ir_step_fail(a, step, "%s: no memory%s", ir_op_row(step->op)->name, ir_interp_budget(a->interp));
   ir_step_poison(tensor);
   ir_step_result(a, step, 0, ir_object_tensor(tensor));
   return true;
@@ -49,7 +49,7 @@ static bool make_storage(ir_activation *a, const ir_step *step, size_t count, co
   int64_t total;
   if (!ir_pack(count, bytes, live, offsets, &total)) return ir_step_fail(a, step, "host.alloc: a size is negative, or all together pass 60 bits");
   ir_tensor *all = ir_tensor_new(a->interp->meter, IR_U8, 1, &total);
-  if (!all) return ir_step_fail(a, step, "host.alloc: no memory for %" PRId64 " bytes", total);
+  if (!all) return ir_step_fail(a, step, "host.alloc: no memory for %" PRId64 " bytes%s", total, ir_interp_budget(a->interp));
   ir_step_poison(all);
   for (size_t i = 0; i < count; i++) {
     ir_step_result(a, step, i, ir_object_tensor(ir_tensor_slice(all, offsets[i], IR_U8, 1, &bytes[i])));

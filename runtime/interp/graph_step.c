@@ -130,7 +130,7 @@ static bool step_shape_to_tensor(ir_activation *a, const ir_step *step) {
   if (shape->kind != IR_OBJECT_SHAPE) return ir_step_fail(a, step, "shape_to_tensor: the operand is no shape");
   int64_t count = (int64_t)shape->shape.count;
   ir_tensor *tensor = ir_tensor_new(a->interp->meter, IR_I64, 1, &count);
-  if (!tensor) return ir_step_fail(a, step, "shape_to_tensor: no memory");
+  if (!tensor) return ir_step_fail(a, step, "shape_to_tensor: no memory%s", ir_interp_budget(a->interp));
   if (count) memcpy(tensor->data, shape->shape.dims, (size_t)count * sizeof(int64_t));
   ir_step_result(a, step, 0, ir_object_tensor(tensor));
   return true;

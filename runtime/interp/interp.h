@@ -27,6 +27,10 @@ struct ir_interp {
   ir_recorder launches;
 };
 
+/* Why there may be no memory, to end a message with; "" where the machine has none. */
+static inline const char *ir_interp_budget(const ir_interp *interp) {
+  return interp->options.max_bytes ? ": the budget of bytes is spent" : "";
+}
 /* Reports at RANGE unless quiet; returns false. */
 bool ir_interp_fail(ir_interp *interp, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* At OP, with the place that its `loc` names. */

@@ -18,7 +18,7 @@ static bool run_nonzero(ir_interp *interp, ir_op *op, ir_object *const *operands
   ir_tensor *result = ir_tensor_new(interp->meter, IR_I64, 2, dims);
   if (!result) {
     ir_object_release(object);
-    return ir_op_fail(interp, op, "nonzero: no memory for the result");
+    return ir_op_fail(interp, op, "nonzero: no memory for the result%s", ir_interp_budget(interp));
   }
   int64_t *to = (int64_t *)(void *)result->data, at = 0;
   for (int64_t i = 0; i < x->count; i++) {

@@ -237,7 +237,7 @@ static ir_object *fresh(ir_interp *interp, ir_op *op, const ir_type *type) {
   int64_t dims[IR_MAX_AXES];
   if (!extents_of(interp, op, type, dims, NULL)) return NULL;
   ir_tensor *tensor = ir_tensor_new(interp->meter, ir_type_dtype(type), type->count, dims);
-  if (!tensor) ir_op_fail(interp, op, "%s: no memory for a result", ir_op_row(op)->name);
+  if (!tensor) ir_op_fail(interp, op, "%s: no memory for a result%s", ir_op_row(op)->name, ir_interp_budget(interp));
   return tensor ? ir_object_tensor(tensor) : NULL;
 }
 

@@ -148,7 +148,7 @@ static bool build(ir_program *program, size_t threads, const char *cache) {
 
 ir_program *ir_llvm_compile(ir_module *module, const ir_target_options *options) {
   ir_program *program = ir_heap_alloc(sizeof *program);
-  *program = (ir_program){.module = module};
+  *program = (ir_program){.module = module, .max_bytes = options->max_bytes};
   program->emitted = (emit_program){.module = module, .arena = &program->arena, .checked = options->checked, .measured = options->measured};
   size_t threads = options->threads ? options->threads : 2;
   bool fine = emit_target_find(module->context->diags, &program->arena, options->triple, options->cpu ? options->cpu : "native",

@@ -35,6 +35,7 @@ struct ir_program {
   ir_pool pool;
   ir_threads *threads; /* NULL: the caller alone */
   ir_recorder launches; /* of the last run */
+  uint64_t max_bytes; /* 0: no limit */
 };
 
 /* --- objects on disk (cache.c) --- */

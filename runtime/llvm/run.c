@@ -19,8 +19,13 @@ typedef struct ir_run {
 
 static void *take(rill_context *context, int64_t bytes) {
   ir_run *run = (ir_run *)context;
-  void *memory = ir_pool_take(&run->program->pool, (size_t)bytes);
-  if (!memory) ir_error_in(run->program->module->context->diags, "llvm", "no memory for %lld bytes", (long long)bytes);
+  ir_pool *pool = &run->program->pool;
+  uint64_t most = run->program->max_bytes;
+  bool within = !most || (uint64_t)bytes + pool->used <= most;
+  void *memory = within ? ir_pool_take(pool, (size_t)bytes) : NULL;
+  if (!memory) {
+    ir_error_in(run->program->module->context->diags, "llvm", "no memory for %lld bytes%s", (long long)bytes, within ? "" : ": the budget of bytes is spent");
+  }
   return memory;
 }
 

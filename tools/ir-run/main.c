@@ -19,7 +19,7 @@ struct options {
   const char *entry, *cache, *keep;
   ir_opt_strings inputs, outputs, expect, bind;
   double rtol, atol;
-  uint64_t bench, threads;
+  uint64_t bench, threads, max_bytes, max_steps;
   int checked;
   int stats;
   bool remarks, allow_elided;
@@ -40,6 +40,8 @@ static const ir_opt rows[] = {
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
     ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
     ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
+    ROW(UINT, max_bytes, "max-bytes", "0", "memory that a run may hold at once, besides inputs and constants; 0: no limit", .max = INT64_MAX),
+    ROW(UINT, max_steps, "max-steps", "0", "operations on elements that the interpreter does at most; 0: no limit"),
     OPT_CHOICE(struct options, checked, "checked", "default|on|off", "default", "stop at indices out of range and divisions by zero; on by default in the interpreter, off in compiled code"),
     ROW(STRINGS, bind, "bind", NULL, "fix a size symbol before anything else", .value = "SYMBOL=N"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
@@ -141,7 +143,7 @@ static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
 
 static ir_executor *executor_of(struct job *job, ir_module *module) {
   const struct options *options = &job->options;
-  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads};
+  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps};
   bool loose = ir_args_given(&job->args, &options->rtol) || ir_args_given(&job->args, &options->atol);
   const ir_tolerance tolerance = {options->rtol, options->atol, !loose};
   if (options->compare) return ir_executor_compare(&job->tool, module, "llvm", &settings, tolerance, options->keep);
@@ -183,6 +185,10 @@ static bool check(struct job *job) {
   for (size_t i = 0; i < ir_count_of(rules); i++) {
     if (!ir_args_given(&job->args, rules[i].field) || rules[i].with == !!options->compare) continue;
     ir_error_in(job->tool.diags, "ir-run", "option '--%s' %s --compare", rules[i].name, rules[i].with ? "is for" : "does not go with");
+    return false;
+  }
+  if (options->target == ON_LLVM && options->max_steps) {
+    ir_error_in(job->tool.diags, "ir-run", "option '--max-steps' is for --target=interp: compiled code counts none");
     return false;
   }
   return true;

@@ -38,6 +38,7 @@ typedef struct ir_executor_options {
   int checked; /* 0: the executor's default, 1 on, 2 off */
   const char *cache; /* a folder; NULL: none */
   bool measured;
+  uint64_t max_bytes, max_steps; /* budgets of a run; 0: none. Steps are counted by the interpreter alone. */
   unsigned threads; /* 0: as many as there are processors; the interpreter runs on one */
 } ir_executor_options;
 /* A copy that lives as long as the tool. */
