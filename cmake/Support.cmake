@@ -22,7 +22,7 @@ foreach(arch x86_64 aarch64 riscv64 wasm32)
   # One unit: the files hold no names twice.
   add_custom_command(OUTPUT ${out}/${arch}.bc
     COMMAND ${CLANG} --target=${triple} -std=c11 -ffreestanding -fPIC -Os -fno-ident -Wall -Wextra -Werror -c -emit-llvm ${options}
-            -include ${support}/memory.c ${support}/model.c -o ${out}/${arch}.bc
+            -include ${support}/memory.c -include ${support}/side.c ${support}/model.c -o ${out}/${arch}.bc
     DEPENDS ${units} ${headers} ${PROJECT_SOURCE_DIR}/targets/llvm/abi.h
     COMMENT "Compiling the support code for ${arch}" VERBATIM)
   list(APPEND made ${out}/${arch}.bc)

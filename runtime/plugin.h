@@ -2,15 +2,26 @@
 #ifndef RILL_RUNTIME_PLUGIN_H
 #define RILL_RUNTIME_PLUGIN_H
 
+#include "../base/vec.h"
 #include "../ir/module.h"
 #include "stats.h"
 
 typedef struct ir_tensor ir_tensor;   /* runtime/tensor.h */
 typedef struct ir_program ir_program; /* a module compiled for this machine, the plugin's own */
 
+/* Constants that translated code does not hold: the bytes of the file that it wants when it is opened. */
+typedef struct ir_side_file {
+  ir_arena arena;
+  ir_vec(ir_slice) pieces; /* one after the other; they live as long as the module and ARENA */
+} ir_side_file;
+
+typedef enum ir_constants_place { IR_CONSTANTS_AUTO, IR_CONSTANTS_INSIDE, IR_CONSTANTS_BESIDE } ir_constants_place;
+
 typedef struct ir_target_options {
   const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
   const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
+  ir_constants_place constants; /* translate: in the code, in a side file, or there where they are too many for code */
+  ir_side_file *side;       /* translate: gets the side file; no pieces where there is none */
   bool checked;             /* run-time checks of indices, divisions and bounds beyond memory safety */
   const char *cache;        /* compile: a folder where code is kept for the next time; NULL: none */
   bool measured;            /* `stats` tells launches and kernels; runs are a little slower */

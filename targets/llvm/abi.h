@@ -31,7 +31,7 @@ struct rill_context {
   void *(*alloc)(rill_context *context, int64_t bytes);
   void (*free)(rill_context *context, void *memory); /* takes NULL */
   void (*fail)(rill_context *context, const rill_failure *failure, const int64_t *values);
-  const void *const *constants; /* by number, where code was compiled for this process */
+  const void *const *constants; /* by number, where they are not in the code */
   /* Runs BODY over COUNT rounds, on several threads where that pays; COST: of one round, in operations on elements or
    * thereabouts. What it returns is BODY's. Bodies neither allocate nor free. */
   int32_t (*parallel)(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data);
@@ -53,12 +53,25 @@ typedef struct rill_value {
   uint8_t code, bits; /* of its dtype, as DLPack has them; bool takes 8 bits */
 } rill_value;
 
+/* The file of constants that a model wants; PATH is the caller's. */
+typedef struct rill_side {
+  const char *head;       /* its first 64 bytes: no other file has these */
+  int64_t bytes;          /* of the whole file */
+  int64_t count;          /* of constants */
+  const int64_t *offsets; /* of each */
+  /* The file in memory, NULL where it cannot be read or has another size; and away with it. */
+  const void *(*map)(const char *path, int64_t bytes);
+  void (*unmap)(const void *memory, int64_t bytes);
+} rill_side;
+enum { RILL_SIDE_HEAD = 64 };
+
 typedef struct rill_info {
   const char *name; /* of the function */
   int64_t input_count, output_count;
   const rill_value *inputs, *outputs;
   rill_entry *run;
   rill_entry *shapes; /* checks the inputs' extents, fills those of the outputs, computes nothing; -1: only a run can tell */
+  const rill_side *side; /* NULL: all constants are in the code */
 } rill_info;
 
 #endif

@@ -6,6 +6,7 @@
 #include "ir/print.h"
 #include "ir/symbols.h"
 #include "targets/llvm/abi.h"
+#include "targets/llvm/side.h"
 
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
@@ -87,6 +88,7 @@ static LLVMValueRef describe(emit_unit *unit, const ir_func *func, const emit_ex
       describe_values(unit, outputs),
       emit_host_declare(unit, func),
       shapes,
+      emit_side_describe(unit),
   };
   return emit_private(unit, "info", LLVMConstStructInContext(unit->llvm, members, ir_count_of(members), 0));
 }
@@ -141,6 +143,16 @@ static const emit_bitcode *support_for(const char *triple) {
   return NULL;
 }
 
+/* Functions that map a side file are for models that have one: without, nobody has to offer what they call. */
+static void drop_unused(emit_unit *unit) {
+  static const char *const names[] = {"rill_support_map", "rill_support_unmap", "open", "lseek", "mmap", "munmap", "close"};
+  for (size_t i = 0; i < ir_count_of(names); i++) {
+    LLVMValueRef f = LLVMGetNamedFunction(unit->module, names[i]);
+    bool ours = i < 2;
+    if (f && !LLVMGetFirstUse(f) && (ours || LLVMIsDeclaration(f))) LLVMDeleteFunction(f);
+  }
+}
+
 static bool is_support(LLVMValueRef function) {
   size_t length;
   const char *name = LLVMGetValueName2(function, &length);
@@ -180,6 +192,7 @@ bool emit_link_support(emit_unit *unit) {
     ir_error_in(unit->context->diags, "llvm", "the support code does not link (a fault of ours)");
     return false;
   }
+  drop_unused(unit);
   for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
     if (is_support(f) && !LLVMIsDeclaration(f)) LLVMSetLinkage(f, LLVMInternalLinkage);
   }

@@ -208,7 +208,7 @@ static void emit_const(host *h, ir_op *op) {
     h->f.failed = true;
     return;
   }
-  value->data = emit_constant_data(&h->f, op->range, &data);
+  value->data = emit_constant_data(&h->f, &data);
   host_set(h, ir_op_result(op, 0), value);
 }
 

@@ -36,6 +36,7 @@ void emit_target_free(emit_target *target);
 LLVMTargetMachineRef emit_target_machine(ir_diags *diags, const emit_target *target);
 
 /* --- one LLVM module (unit.c) --- */
+typedef struct emit_side emit_side; /* side.h */
 typedef struct emit_unit {
   LLVMContextRef llvm;
   LLVMModuleRef module;
@@ -50,7 +51,8 @@ typedef struct emit_unit {
   LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
   LLVMTypeRef tensor_type, context_type, failure_type; /* of targets/llvm/abi.h */
   LLVMTypeRef entry_type; /* i32 (context, inputs, outputs): a graph function */
-  const ir_map *constants; /* not whole: bytes of a constant -> its place in context->constants, plus 1 */
+  const emit_side *side; /* whole: constants are there and not in this module; NULL: here */
+  const ir_map *constants; /* not whole, or with a side file: bytes of a constant -> its place in context->constants, plus 1 */
   ir_map globals;         /* whole: bytes of a constant -> global */
 } emit_unit;
 
@@ -67,7 +69,7 @@ LLVMValueRef emit_private_text(emit_unit *unit, const char *text);
 /* A private constant whose address identifies what went wrong (rill_failure). {N} in TEXT stands for value N. */
 LLVMValueRef emit_failure(emit_unit *unit, ir_range range, const ir_attr *loc, const char *text);
 /* A pointer to the elements of a constant. */
-LLVMValueRef emit_constant_data(emit_function *f, ir_range range, const ir_data *data);
+LLVMValueRef emit_constant_data(emit_function *f, const ir_data *data);
 /* Verifies the module; what LLVM finds wrong is reported as a fault of ours. */
 bool emit_unit_verify(emit_unit *unit);
 

@@ -147,6 +147,7 @@ static emit_unit *make_unit(emit_program *program, bool whole, const char *name)
   unit->measured = program->measured;
   unit->constants = &program->constant_at;
   unit->whole = whole;
+  unit->side = program->side;
   return unit;
 }
 

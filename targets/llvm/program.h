@@ -18,6 +18,7 @@ typedef struct emit_program {
   ir_vec(ir_func *) hosts;       /* graph functions with a body */
   ir_vec(ir_data) constants;     /* of the hosts, in their order: what context->constants must hold */
   ir_map constant_at;            /* their bytes -> place, plus 1 */
+  emit_side *side;               /* NULL: constants are in the code, or it is for this process */
 } emit_program;
 
 /* What is to be emitted: every graph function, and the prim_funcs that they call (EVERY: all prim_funcs). Reports and

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/text.c - a whole module in each form that can be written: graph functions with the interface of
- * support/interface.h, prim_funcs inside, constants in read-only data. */
+ * support/interface.h, prim_funcs inside, constants in read-only data or in a side file. */
 #include "ir/print.h"
 #include "targets/llvm/program.h"
+#include "targets/llvm/side.h"
 
 const char emit_forms[] = "ll|bc|asm|obj|header";
 
@@ -16,10 +17,10 @@ static bool write_code(const emit_program *program, emit_unit *unit, emit_form f
   return code != NULL;
 }
 
-static bool write(emit_program *program, emit_form form, ir_text *out) {
+static bool write(emit_program *program, const ir_target_options *options, emit_form form, ir_text *out) {
   emit_unit *unit = NULL;
   size_t made = 0;
-  bool fine = emit_program_plan(program, true) && emit_program_units(program, 1, true, &unit, &made);
+  bool fine = emit_program_plan(program, true) && emit_side_plan(program, options) && emit_program_units(program, 1, true, &unit, &made);
   if (fine && form != EMIT_TEXT) fine = write_code(program, unit, form, out);
   if (fine && form == EMIT_TEXT) {
     char *text = LLVMPrintModuleToString(unit->module);
@@ -38,7 +39,7 @@ bool emit_program_bytes(ir_module *module, const ir_target_options *options, ir_
   ir_arena arena = {0};
   emit_program program = {.module = module, .arena = &arena, .checked = options->checked};
   bool fine = emit_target_find(module->context->diags, &arena, options->triple, options->cpu, &program.target) &&
-              write(&program, (emit_form)form, out);
+              write(&program, options, (emit_form)form, out);
   emit_target_free(&program.target);
   ir_arena_free(&arena);
   return fine;
@@ -97,7 +98,8 @@ static bool declare(ir_text *out, ir_arena *arena, const ir_func *func) {
 
 static const char using_it[] =
     "\n/* For a function NAME of the model:\n"
-    " *   rill_NAME_open    a model for calls; ENV may be NULL, SIDE_FILE is NULL where all constants are inside\n"
+    " *   rill_NAME_open    a model for calls; ENV may be NULL, SIDE_FILE is NULL where all constants are inside,\n"
+    " *                     else the path of the .side.bin that was written with the code\n"
     " *   rill_NAME_shapes  fills the shapes of OUT from those of IN, computes nothing; -1: only a run can tell\n"
     " *   rill_NAME         computes; an output whose data is NULL gets memory of ENV, which the caller gives back (free()\n"
     " *                     where ENV has none), others are written in place; shapes of OUT are filled\n"

@@ -134,8 +134,6 @@ LLVMValueRef emit_failure(emit_unit *unit, ir_range range, const ir_attr *loc, c
   return emit_private(unit, "failure", LLVMConstNamedStruct(unit->failure_type, members, ir_count_of(members)));
 }
 
-enum { LARGEST_CONSTANT = 64 << 20 };
-
 static LLVMValueRef constant_global(emit_unit *unit, const ir_data *data) {
   LLVMValueRef known = ir_map_get(&unit->globals, data->bytes);
   if (known) return known;
@@ -145,7 +143,7 @@ static LLVMValueRef constant_global(emit_unit *unit, const ir_data *data) {
   return global;
 }
 
-/* Code for this process finds constants through the context: nothing is copied. */
+/* Code for this process, and with a side file, finds constants through the context: nothing is copied. */
 static LLVMValueRef constant_entry(emit_function *f, const ir_data *data) {
   emit_unit *unit = f->unit;
   size_t number = (uintptr_t)ir_map_get(unit->constants, data->bytes) - 1;
@@ -155,13 +153,10 @@ static LLVMValueRef constant_entry(emit_function *f, const ir_data *data) {
   return LLVMBuildLoad2(f->builder, unit->ptr, at, "");
 }
 
-LLVMValueRef emit_constant_data(emit_function *f, ir_range range, const ir_data *data) {
+LLVMValueRef emit_constant_data(emit_function *f, const ir_data *data) {
   emit_unit *unit = f->unit;
   if (!data->size) return LLVMConstNull(unit->ptr);
-  if (!unit->whole) return constant_entry(f, data);
-  if (data->size <= LARGEST_CONSTANT) return constant_global(unit, data);
-  emit_cannot(f, range, "hold a constant of %zu bytes: at most %d fit into a module", data->size, LARGEST_CONSTANT);
-  return LLVMConstNull(unit->ptr);
+  return unit->whole && !unit->side ? constant_global(unit, data) : constant_entry(f, data);
 }
 
 bool emit_unit_verify(emit_unit *unit) {

@@ -293,11 +293,76 @@ def test_halves(folder):
     model.close()
 
 
-def build(folder, name, text, cpu):
+SIDE = """
+rill 1
+module {
+  func @first(%x: f32[n, 3]) -> f32[n, 5] {
+    %w = const([[1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 0.125, -1.0, -2.0], [7.0, 8.0, 9.0, 10.0, 11.0]]) : f32[3, 5]
+    %b = const([1.0, -1.0, 0.0, 2.0, 4.0]) : f32[5]
+    %0 = matmul(%x, %w)
+    %1 = add(%0, %b)
+    return %1
+  }
+  func @second(%x: i64[n, 4]) -> (i64[n, 4], f32[5]) {
+    %o = const([1, 2, 3, -4]) : i64[4]
+    %b = const([1.0, -1.0, 0.0, 2.0, 4.0]) : f32[5]
+    %0 = add(%x, %o)
+    return %0, %b
+  }
+  func @nothing(%x: f32[n]) -> f32[n] {
+    %0 = add(%x, %x)
+    return %0
+  }
+}
+"""
+
+
+def test_side(folder):
+    """Constants in a file of their own: the same bits, for every function of the module; no other file is taken for it."""
+    inside, beside = build(folder, "inside", SIDE, "native"), build(folder, "beside", SIDE, "native", "--constants=beside")
+    side, host = os.path.join(folder, "beside.side.bin"), Host()
+    check(not os.path.exists(os.path.join(folder, "inside.side.bin")), "constants inside: no side file")
+    with open(side, "rb") as file:
+        content = file.read()
+    check(content[:16] == b"rill constants 1" and len(content) % 64 == 0 and np.array([1, 2, 3, -4]).tobytes() in content, "the side file")
+    x, k = f32(7, 3), np.arange(8).reshape(2, 4)
+    found = []
+    for library, path in ((inside, None), (beside, side)):
+        a, b, d = np.zeros((7, 5), np.float32), np.zeros((2, 4), np.int64), np.zeros(5, np.float32)
+        first, second = Model(library, "first", host, path), Model(library, "second", host, path)
+        check(first.status == OK and second.status == OK, f"open with {path}: {host.messages}")
+        check(first.run([tensor(x)], [tensor(a)]) == OK and second.run([tensor(k)], [tensor(b), tensor(d)]) == OK, "run with a side file")
+        found.append((a, b, d))
+        first.close()
+        second.close()
+    check(all(same_bits(p, q) for p, q in zip(*found)), "bits with a side file")
+    check(np.array_equal(found[1][1], k + [1, 2, 3, -4]) and np.array_equal(found[1][2], [1, -1, 0, 2, 4]), "values with a side file")
+    other, short = os.path.join(folder, "other.bin"), os.path.join(folder, "short.bin")
+    with open(other, "wb") as file:
+        file.write(content[:40] + bytes([content[40] ^ 1]) + content[41:])
+    with open(short, "wb") as file:
+        file.write(content[:-1])
+    for path, message in ((None, "constants are in a side file, which is NULL"), (other, "not this model's side file"), (short, "no side file of the right size"),
+                          (os.path.join(folder, "missing"), "no side file of the right size"), (folder, "no side file of the right size")):
+        host.messages.clear()
+        check(Model(beside, "first", host, path).status == INVALID and message in host.messages[0][1], f"{path}: {host.messages}")
+    check(Model(inside, "first", host, side).status == INVALID, "a side file that nobody wants")
+    check(Model(beside, "nothing", host, side).status == OK, "a function without constants, of a module with a side file")
+    for at in range(1, 8):
+        few = Host()
+        few.fail_at = at
+        model = Model(beside, "first", few, side)
+        check(model.status == (MEMORY if few.total >= at else OK), f"side file: allocation {at} refused")
+        if not model.status:
+            model.close()
+        check(not few.live, f"side file: allocation {at} refused, nothing left")
+
+
+def build(folder, name, text, cpu, *options):
     path, library = os.path.join(folder, name + ".rill"), os.path.join(folder, name + ".so")
     with open(path, "w") as file:
         file.write(text)
-    subprocess.run([os.path.join(BIN, "ir-translate"), "--to-llvm", "--opt", "--cpu=" + cpu, "--emit=so", path, "-o", library], check=True)
+    subprocess.run([os.path.join(BIN, "ir-translate"), "--to-llvm", "--opt", "--cpu=" + cpu, "--emit=so", *options, path, "-o", library], check=True)
     return c.CDLL(library)
 
 
@@ -316,6 +381,7 @@ def main():
         test_later(library)
         test_refused(library)
         test_halves(folder)
+        test_side(folder)
     print(f"abi: {counts[True]} passed, {counts[False]} failed")
     return counts[False] > 0
 

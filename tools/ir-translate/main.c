@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ir-translate - brings models in and writes programs out. */
+#include "base/path.h"
 #include "base/vec.h"
 #include "frontends/onnx/onnx.h"
 #include "ir/print.h"
@@ -13,7 +14,7 @@
 struct options {
   bool from_onnx, from_manifest, to_llvm, lower, checked, print_locs, remarks;
   const char *output, *triple, *cpu, *linker, *manifest;
-  int emit;
+  int emit, constants;
   ir_pipeline_options run;
 };
 
@@ -33,6 +34,7 @@ static const ir_opt rows[] = {
     ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default: x86-64-v3, or the triple's plainest); native: this one"),
     ROW(FLAG, checked, "checked", "off", "check indices and integer divisions at run time"),
     ROW(STRING, manifest, "manifest", NULL, "also write the host program as JSON here; its constants go to a file beside it", .value = "FILE"),
+    ROW(CHOICE, constants, "constants", "auto|inside|beside", "auto", "where the code has its constants; beside: in FILE.side.bin, which the model is opened with; auto: there if they have more than 64 MiB"),
     ROW(STRING, linker, "linker", "cc", "what --emit=so links with", .value = "PROGRAM"),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
@@ -54,11 +56,25 @@ static bool write_manifest(struct job *job, ir_module *module, ir_output *output
   return ir_manifest_write(module, manifest);
 }
 
-static bool write_text(struct job *job, ir_module *module, const ir_text *text) {
+static bool write_side(struct job *job, const ir_side_file *side, ir_output *output) {
+  const char *target = ir_output_target(output);
+  if (!target) {
+    ir_error_in(job->tool.diags, "ir-translate", "constants go to a side file beside the output, which is a pipe: give --output=FILE or --constants=inside");
+    return false;
+  }
+  ir_output *beside = ir_output_open(job->tool.diags, ir_path_with_ending(&job->tool.arena, target, "side.bin"));
+  if (!beside) return false;
+  for (size_t i = 0; i < side->pieces.count; i++) ir_output_bytes(beside, side->pieces.at[i].at, side->pieces.at[i].length);
+  ir_output_attach(output, beside);
+  return true;
+}
+
+static bool write_text(struct job *job, ir_module *module, const ir_text *text, const ir_side_file *side) {
   ir_output *output = ir_output_open(job->tool.diags, job->options.output);
   if (!output) return false;
   ir_output_bytes(output, text->at, text->length);
-  if (!job->options.manifest || write_manifest(job, module, output)) return ir_output_commit(output);
+  bool fine = !side->pieces.count || write_side(job, side, output);
+  if (fine && (!job->options.manifest || write_manifest(job, module, output))) return ir_output_commit(output);
   ir_output_discard(output);
   return false;
 }
@@ -94,8 +110,9 @@ static bool translate(struct job *job, const char *path) {
   ir_module *module = source ? ir_tool_parse(&job->tool, source, path, NULL) : NULL;
   if (!module) return false;
   ir_text text = {0};
+  ir_side_file side = {.pieces = {0}};
   const struct options *options = &job->options;
-  const ir_target_options target = {.triple = options->triple, .cpu = options->cpu, .form = forms[options->emit], .checked = options->checked};
+  const ir_target_options target = {.triple = options->triple, .cpu = options->cpu, .form = forms[options->emit], .checked = options->checked, .constants = (ir_constants_place)options->constants, .side = &side};
   bool fine = lower(job, module);
   const ir_plugin *plugin = fine ? ir_plugin_load(job->tool.diags, "llvm") : NULL;
   fine = plugin && plugin->translate(module, &target, &text);
@@ -105,7 +122,8 @@ static bool translate(struct job *job, const char *path) {
     ir_text_free(&text);
     text = library;
   }
-  fine = fine && write_text(job, module, &text);
+  fine = fine && write_text(job, module, &text, &side);
+  ir_arena_free(&side.arena);
   ir_text_free(&text);
   ir_module_free(module);
   return fine;
@@ -124,6 +142,7 @@ static bool check(struct job *job, const ir_args *args) {
     bool imports;
   } rules[] = {{&options->emit, "emit"},          {&options->lower, "opt"},        {&options->triple, "triple"},
                {&options->cpu, "cpu"},            {&options->checked, "checked"},  {&options->linker, "linker"},
+               {&options->constants, "constants"},
                {&options->run.exact, "exact"},    {&options->run.fp.fma, "fp"},    {&options->run.fp.order, "fp"},
                {&options->run.fp.math, "fp"},     {&options->remarks, "remarks"},  {&options->manifest, "manifest"},
                {&options->print_locs, "print-locs", true}};

@@ -12,6 +12,7 @@ typedef struct block {
 struct rill_model {
   rill_context context; /* first: emitted code hands it to the functions below */
   const rill_info *info;
+  const void *side; /* the side file in memory; NULL: none */
   rill_env env;
   block *blocks;
   int64_t block_count, block_room;
@@ -473,6 +474,28 @@ static bool make_lists(rill_model *model) {
   return model->inputs && model->outputs && model->dims && model->ours;
 }
 
+static bool same_bytes(const char *a, const char *b, int64_t count) {
+  while (count && *a == *b) a++, b++, count--;
+  return !count;
+}
+
+static int open_side(rill_model *model, const char *path) {
+  const rill_side *side = model->info->side;
+  const char *file = model->side = side->map(path, side->bytes);
+  const void **constants = file ? take(&model->context, (side->count + 1) * (int64_t)sizeof *constants) : NULL;
+  if (file && !constants) return RILL_MEMORY;
+  if (!file || !same_bytes(file, side->head, RILL_SIDE_HEAD)) {
+    message m = {.length = 0};
+    put(&m, model->info->name);
+    put(&m, file ? ": not this model's side file: " : ": no side file of the right size: ");
+    put(&m, path);
+    return tell(model, RILL_INVALID, &m);
+  }
+  for (int64_t i = 0; i < side->count; i++) constants[i] = file + side->offsets[i];
+  model->context.constants = constants;
+  return RILL_OK;
+}
+
 int32_t rill_support_open(const rill_info *info, const rill_env *given, const char *side_file, rill_model **result) {
   rill_env env;
   complete(&env, given);
@@ -484,16 +507,18 @@ int32_t rill_support_open(const rill_info *info, const rill_env *given, const ch
     put(&m, ": rill_env has a version that this model does not know");
     return tell(&failing, RILL_INVALID, &m);
   }
-  if (side_file) {
-    put(&m, ": all constants are inside: the side file must be NULL");
+  if (!side_file != !info->side) {
+    put(&m, side_file ? ": all constants are inside: the side file must be NULL" : ": constants are in a side file, which is NULL");
     return tell(&failing, RILL_INVALID, &m);
   }
   rill_model *model = env.alloc(env.user, sizeof *model, RILL_ALIGN);
   if (!model) return no_memory(&failing, sizeof *model);
   *model = (rill_model){.context = {.alloc = take, .free = give, .fail = fail, .parallel = env.parallel_for ? parallel : NULL}, .info = info, .env = env};
-  if (!make_lists(model)) {
+  int status = make_lists(model) ? RILL_OK : RILL_MEMORY;
+  if (!status && side_file) status = open_side(model, side_file);
+  if (status) {
     rill_support_close(model);
-    return RILL_MEMORY;
+    return status;
   }
   *result = model;
   return RILL_OK;
@@ -502,6 +527,7 @@ int32_t rill_support_open(const rill_info *info, const rill_env *given, const ch
 void rill_support_close(rill_model *model) {
   if (!model) return;
   const rill_env env = model->env;
+  if (model->side) model->info->side->unmap(model->side, model->info->side->bytes);
   for (int64_t i = 0; i < model->block_count; i++) env.free(env.user, model->blocks[i].memory);
   if (model->blocks) env.free(env.user, model->blocks);
   env.free(env.user, model);

@@ -25,6 +25,11 @@ int64_t rill_support_pack(int64_t count, const int64_t *bytes, const int64_t *li
 /* Memory for a tensor of these extents; NULL after a report: FAILURE where no such tensor may exist. */
 void *rill_support_allocate(rill_context *context, const int64_t *dims, int64_t rank, int64_t element, const rill_failure *failure);
 
+/* --- the side file (side.c), see rill_side --- */
+
+const void *rill_support_map(const char *path, int64_t bytes);
+void rill_support_unmap(const void *memory, int64_t bytes);
+
 /* --- what the functions of a model do; INFO describes it --- */
 
 int32_t rill_support_open(const rill_info *info, const rill_env *env, const char *side_file, rill_model **model);

@@ -91,11 +91,11 @@ def read(t, dtype):
 
 
 class Model:
-    def __init__(self, library, name, host):
+    def __init__(self, library, name, host, side=None):
         self.host = host
         self.opener, self.shaper, self.runner, self.closer = [getattr(library, f"rill_{name}{e}") for e in ("_open", "_shapes", "", "_close")]
         self.handle = c.c_void_p()
-        self.status = self.opener(c.byref(host.env) if host else None, None, c.byref(self.handle))
+        self.status = self.opener(c.byref(host.env) if host else None, side and side.encode(), c.byref(self.handle))
 
     def shapes(self, inputs, outputs):
         return self.shaper(self.handle, listed(inputs), listed(outputs))
