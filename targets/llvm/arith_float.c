@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* targets/llvm/arith_float.c - operators on floats, to the bit as ir/eval.c computes them (NaN bits of arithmetic aside).
- * f16 and bf16 compute in f32 and round once an operator. No fast-math flag is ever set, so that LLVM neither reorders
+ * f16, bf16 and f8 compute in f32 and round once an operator. No fast-math flag is ever set, so that LLVM neither reorders
  * nor contracts. */
 #include "targets/llvm/llvm.h"
 
@@ -29,8 +29,7 @@ static LLVMValueRef choose(emit_function *f, LLVMValueRef c, LLVMValueRef a, LLV
 /* --- on the bits, so that payloads of NaN stay --- */
 
 static LLVMTypeRef bits_type(emit_function *f, ir_dtype dtype, LLVMValueRef like) {
-  unsigned bits = ir_dtypes[dtype].bits;
-  return emit_type_like(bits == 16 ? f->unit->i16 : bits == 32 ? f->unit->i32 : f->unit->i64, like);
+  return emit_type_like(emit_integer_type(f->unit, ir_dtypes[dtype].bits), like);
 }
 
 static LLVMValueRef on_sign(emit_function *f, ir_scalar_code code, ir_dtype dtype, LLVMValueRef a, LLVMValueRef b) {

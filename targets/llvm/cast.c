@@ -1,50 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets/llvm/cast.c - conversions between element types. bf16, and f16 on processors without instructions for it, are
+/* targets/llvm/cast.c - conversions between element types. bf16, f8, and f16 on processors without instructions for it, are
  * computed with integers: the functions that LLVM would call are not in every libgcc. */
 #include "targets/llvm/llvm.h"
 
+#include <math.h>
+
 #define B (f->builder)
 
-/* --- f16 and bf16 in f32 --- */
+/* --- narrow floats in f32 --- */
 
-/* 2^112 takes the exponent's bias from one format to the other, denormals included. */
-static LLVMValueRef widen_half(emit_function *f, LLVMValueRef value) {
+/* A format of at most 16 bits: a sign, an exponent with the usual bias, a mantissa. */
+struct format {
+  unsigned exponent, mantissa;
+  bool finite_only; /* no infinities: one NaN, all ones */
+};
+
+static struct format format_of(ir_dtype dtype) {
+  if (dtype == IR_F16) return (struct format){5, 10, false};
+  return dtype == IR_F8E5M2 ? (struct format){5, 2, false} : (struct format){4, 3, true};
+}
+
+/* The bits without sign of the largest exponent with no mantissa, or of the only NaN. */
+static uint64_t special_of(struct format m) {
+  uint64_t ones = (UINT64_C(1) << (m.exponent + m.mantissa)) - 1;
+  return m.finite_only ? ones : ones ^ ((UINT64_C(1) << m.mantissa) - 1);
+}
+
+static int bias_of(struct format m) { return (1 << (m.exponent - 1)) - 1; }
+
+/* A power of two takes the exponent's bias from one format to the other, denormals included. */
+static LLVMValueRef widen_by_integers(emit_function *f, LLVMValueRef value, struct format m) {
+  unsigned width = 1 + m.exponent + m.mantissa;
   LLVMTypeRef wide = emit_type_like(f->unit->i32, value), real = emit_type_like(f->unit->f32, value);
-  LLVMValueRef half = LLVMBuildZExt(B, LLVMBuildBitCast(B, value, emit_type_like(f->unit->i16, value), ""), wide, "");
-  LLVMValueRef sign = LLVMBuildShl(B, LLVMBuildAnd(B, half, emit_int_of(wide, 0x8000), ""), emit_int_of(wide, 16), "");
-  LLVMValueRef size = LLVMBuildAnd(B, half, emit_int_of(wide, 0x7fff), "");
-  LLVMValueRef bits = LLVMBuildShl(B, size, emit_int_of(wide, 13), "");
-  LLVMValueRef scaled = LLVMBuildFMul(B, LLVMBuildBitCast(B, bits, real, ""), emit_real_of(real, 0x1p112), "");
+  LLVMValueRef narrow = LLVMBuildBitCast(B, value, emit_type_like(width == 16 ? f->unit->i16 : f->unit->i8, value), "");
+  narrow = LLVMBuildZExt(B, narrow, wide, "");
+  LLVMValueRef sign = LLVMBuildShl(B, LLVMBuildLShr(B, narrow, emit_int_of(wide, width - 1), ""), emit_int_of(wide, 31), "");
+  LLVMValueRef size = LLVMBuildAnd(B, narrow, emit_int_of(wide, (UINT64_C(1) << (width - 1)) - 1), "");
+  LLVMValueRef bits = LLVMBuildShl(B, size, emit_int_of(wide, 23 - m.mantissa), "");
+  LLVMValueRef scaled = LLVMBuildFMul(B, LLVMBuildBitCast(B, bits, real, ""), emit_real_of(real, ldexp(1, 127 - bias_of(m))), "");
   LLVMValueRef finite = LLVMBuildBitCast(B, scaled, wide, ""), other = LLVMBuildOr(B, bits, emit_int_of(wide, 0x7f800000), "");
-  LLVMValueRef is_finite = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, 0x7c00), "");
+  LLVMValueRef is_finite = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, special_of(m)), "");
   LLVMValueRef result = LLVMBuildOr(B, LLVMBuildSelect(B, is_finite, finite, other, ""), sign, "");
   return LLVMBuildBitCast(B, result, real, "");
 }
 
-/* Rounds to even with integers where the result is normal, by adding 0.5, whose last bit is that of denormals, where not. */
-static LLVMValueRef narrow_half(emit_function *f, LLVMValueRef value) {
+/* Rounds to even with integers where the result is normal; where not, by adding a number whose last bit is that of denormals. */
+static LLVMValueRef narrow_by_integers(emit_function *f, LLVMValueRef value, struct format m) {
+  unsigned width = 1 + m.exponent + m.mantissa, drop = 23 - m.mantissa;
+  float carrier = ldexpf(1, 1 - bias_of(m) - (int)m.mantissa + 23);
+  uint32_t carrier_bits;
+  memcpy(&carrier_bits, &carrier, sizeof carrier_bits);
+  uint64_t top = special_of(m), nan = m.finite_only ? top : top | UINT64_C(1) << (m.mantissa - 1);
   LLVMTypeRef wide = emit_type_like(f->unit->i32, value), real = emit_type_like(f->unit->f32, value);
-  LLVMValueRef bits = LLVMBuildBitCast(B, value, wide, ""), thirteen = emit_int_of(wide, 13);
+  LLVMValueRef bits = LLVMBuildBitCast(B, value, wide, ""), shift = emit_int_of(wide, drop);
   LLVMValueRef size = LLVMBuildAnd(B, bits, emit_int_of(wide, 0x7fffffff), "");
-  LLVMValueRef odd = LLVMBuildAnd(B, LLVMBuildLShr(B, size, thirteen, ""), emit_int_of(wide, 1), "");
-  LLVMValueRef rounded = LLVMBuildAdd(B, LLVMBuildAdd(B, size, emit_int_of(wide, 0xfff), ""), odd, "");
-  LLVMValueRef normal = LLVMBuildSub(B, LLVMBuildLShr(B, rounded, thirteen, ""), emit_int_of(wide, 112 << 10), "");
-  LLVMValueRef sum = LLVMBuildFAdd(B, LLVMBuildBitCast(B, size, real, ""), emit_real_of(real, 0.5), "");
-  LLVMValueRef small = LLVMBuildSub(B, LLVMBuildBitCast(B, sum, wide, ""), emit_int_of(wide, 0x3f000000), "");
-  LLVMValueRef is_small = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, 0x38800000), "");
-  LLVMValueRef is_large = LLVMBuildICmp(B, LLVMIntUGE, size, emit_int_of(wide, 0x47800000), "");
+  LLVMValueRef odd = LLVMBuildAnd(B, LLVMBuildLShr(B, size, shift, ""), emit_int_of(wide, 1), "");
+  LLVMValueRef rounded = LLVMBuildAdd(B, LLVMBuildAdd(B, size, emit_int_of(wide, (UINT64_C(1) << (drop - 1)) - 1), ""), odd, "");
+  LLVMValueRef normal = LLVMBuildSub(B, LLVMBuildLShr(B, rounded, shift, ""), emit_int_of(wide, (uint64_t)(127 - bias_of(m)) << m.mantissa), "");
+  LLVMValueRef sum = LLVMBuildFAdd(B, LLVMBuildBitCast(B, size, real, ""), emit_real_of(real, carrier), "");
+  LLVMValueRef small = LLVMBuildSub(B, LLVMBuildBitCast(B, sum, wide, ""), emit_int_of(wide, carrier_bits), "");
+  LLVMValueRef is_small = LLVMBuildICmp(B, LLVMIntULT, size, emit_int_of(wide, (uint64_t)(128 - bias_of(m)) << 23), "");
+  LLVMValueRef is_large = LLVMBuildICmp(B, LLVMIntUGE, normal, emit_int_of(wide, top), "");
   LLVMValueRef is_nan = LLVMBuildICmp(B, LLVMIntUGT, size, emit_int_of(wide, 0x7f800000), "");
-  LLVMValueRef result = LLVMBuildSelect(B, is_small, small, normal, "");
-  result = LLVMBuildSelect(B, is_large, emit_int_of(wide, 0x7c00), result, "");
-  result = LLVMBuildSelect(B, is_nan, emit_int_of(wide, 0x7e00), result, "");
-  LLVMValueRef sign = LLVMBuildAnd(B, LLVMBuildLShr(B, bits, emit_int_of(wide, 16), ""), emit_int_of(wide, 0x8000), "");
-  result = LLVMBuildTrunc(B, LLVMBuildOr(B, result, sign, ""), emit_type_like(f->unit->i16, value), "");
-  return LLVMBuildBitCast(B, result, emit_type_like(f->unit->half, value), "");
+  LLVMValueRef result = LLVMBuildSelect(B, is_small, small, LLVMBuildSelect(B, is_large, emit_int_of(wide, top), normal, ""), "");
+  result = LLVMBuildSelect(B, is_nan, emit_int_of(wide, nan), result, "");
+  LLVMValueRef sign = LLVMBuildShl(B, LLVMBuildLShr(B, bits, emit_int_of(wide, 31), ""), emit_int_of(wide, width - 1), "");
+  return LLVMBuildTrunc(B, LLVMBuildOr(B, result, sign, ""), emit_type_like(width == 16 ? f->unit->i16 : f->unit->i8, value), "");
 }
 
 LLVMValueRef emit_widen(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
-  if (dtype == IR_F16 && !f->unit->target->halves) return widen_half(f, value);
-  if (dtype == IR_F16) return LLVMBuildFPExt(B, value, emit_type_like(f->unit->f32, value), "");
+  bool half = dtype == IR_F16 && f->unit->target->halves;
+  if (!half && ir_is_float(dtype) && ir_dtypes[dtype].bits < 32 && dtype != IR_BF16) return widen_by_integers(f, value, format_of(dtype));
+  if (half) return LLVMBuildFPExt(B, value, emit_type_like(f->unit->f32, value), "");
   if (dtype != IR_BF16) return value;
   LLVMTypeRef wide = emit_type_like(f->unit->i32, value);
   LLVMValueRef bits = LLVMBuildShl(B, LLVMBuildZExt(B, value, wide, ""), emit_int_of(wide, 16), "");
@@ -64,9 +91,11 @@ static LLVMValueRef narrow_bf16(emit_function *f, LLVMValueRef value) {
 }
 
 LLVMValueRef emit_narrow(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
-  if (dtype == IR_F16 && !f->unit->target->halves) return narrow_half(f, value);
-  if (dtype == IR_F16) return LLVMBuildFPTrunc(B, value, emit_type_like(f->unit->half, value), "");
-  return dtype == IR_BF16 ? narrow_bf16(f, value) : value;
+  if (dtype == IR_F16 && f->unit->target->halves) return LLVMBuildFPTrunc(B, value, emit_type_like(f->unit->half, value), "");
+  if (dtype == IR_BF16) return narrow_bf16(f, value);
+  if (!ir_is_float(dtype) || ir_dtypes[dtype].bits >= 32) return value;
+  LLVMValueRef bits = narrow_by_integers(f, value, format_of(dtype));
+  return dtype == IR_F16 ? LLVMBuildBitCast(B, bits, emit_type_like(f->unit->half, value), "") : bits;
 }
 
 /* f64 as f32 rounded to odd: toward zero, then the last bit is set where something was lost. Rounding that again to
@@ -96,7 +125,7 @@ static LLVMValueRef float_to_float(emit_function *f, LLVMValueRef value, ir_dtyp
 
 /* --- integers --- */
 
-/* Integers become f16 and bf16 by way of f32, as those compute. */
+/* Integers become narrow floats by way of f32, as those compute. */
 static LLVMValueRef integer_to_float(emit_function *f, LLVMValueRef value, ir_dtype from, ir_dtype to) {
   LLVMTypeRef type = emit_type_like(to == IR_F64 ? f->unit->f64 : f->unit->f32, value);
   LLVMValueRef wide = ir_is_signed(from) ? LLVMBuildSIToFP(B, value, type, "") : LLVMBuildUIToFP(B, value, type, "");

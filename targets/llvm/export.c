@@ -14,7 +14,7 @@
 /* --- parameters and results as tensors --- */
 
 static const uint8_t codes[IR_DTYPE_COUNT] = {
-    [IR_BOOL] = 6, [IR_U8] = 1, [IR_U16] = 1, [IR_U32] = 1, [IR_U64] = 1, [IR_F16] = 2, [IR_F32] = 2, [IR_F64] = 2, [IR_BF16] = 4,
+    [IR_BOOL] = 6, [IR_U8] = 1, [IR_U16] = 1, [IR_U32] = 1, [IR_U64] = 1, [IR_F16] = 2, [IR_F32] = 2, [IR_F64] = 2, [IR_BF16] = 4, [IR_F8E4M3] = 10, [IR_F8E5M2] = 12,
 };
 
 static bool can_export(const ir_func *func, const char *kind, const ir_type *type, ir_diags *diags, ir_arena *arena) {

@@ -76,7 +76,9 @@ bool emit_unit_verify(emit_unit *unit);
 /* --- types (types.c) --- */
 /* Whether values of DTYPE can be computed with. */
 bool emit_supports(ir_dtype dtype);
-/* The type of a value in registers: bool is i1, bf16 is i16. */
+/* Of 8, 16, 32 or 64 bits. */
+LLVMTypeRef emit_integer_type(const emit_unit *unit, unsigned bits);
+/* The type of a value in registers: bool is i1, bf16 is i16, f8 is i8. */
 LLVMTypeRef emit_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);
 /* The type of an element in memory: bool is i8. */
 LLVMTypeRef emit_memory_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);

@@ -15,18 +15,18 @@ bool emit_supports(ir_dtype dtype) {
   case IR_U64:
   case IR_F16:
   case IR_BF16:
+  case IR_F8E4M3:
+  case IR_F8E5M2:
   case IR_F32:
   case IR_F64: return true;
   case IR_I4:
   case IR_U4:
-  case IR_F8E4M3:
-  case IR_F8E5M2:
   case IR_DTYPE_COUNT: return false;
   }
   return false;
 }
 
-static LLVMTypeRef integer_type(const emit_unit *unit, unsigned bits) {
+LLVMTypeRef emit_integer_type(const emit_unit *unit, unsigned bits) {
   return bits == 8 ? unit->i8 : bits == 16 ? unit->i16 : bits == 32 ? unit->i32 : unit->i64;
 }
 
@@ -35,7 +35,7 @@ static LLVMTypeRef element_type(const emit_unit *unit, ir_dtype dtype) {
   if (dtype == IR_F16) return unit->half;
   if (dtype == IR_F32) return unit->f32;
   if (dtype == IR_F64) return unit->f64;
-  return integer_type(unit, ir_dtypes[dtype].bits);
+  return emit_integer_type(unit, ir_dtypes[dtype].bits);
 }
 
 LLVMTypeRef emit_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes) {
@@ -52,7 +52,7 @@ unsigned emit_size(ir_dtype dtype) { return ir_dtypes[dtype].bits / 8; }
 
 LLVMValueRef emit_constant(const emit_unit *unit, ir_dtype dtype, uint64_t bits) {
   if (dtype == IR_BOOL) return LLVMConstInt(unit->i1, (bits & 0xff) != 0, 0);
-  LLVMTypeRef integer = integer_type(unit, ir_dtypes[dtype].bits);
+  LLVMTypeRef integer = emit_integer_type(unit, ir_dtypes[dtype].bits);
   LLVMValueRef value = LLVMConstInt(integer, bits, 0);
   /* By way of the bits: NaN payloads and signed zeros stay. */
   return LLVMConstBitCast(value, element_type(unit, dtype));

@@ -17,8 +17,8 @@ BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 RUN = os.path.join(BUILD, "bin/ir-run")
 
 BITS = {"bool": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
-        "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
-FORMAT = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}  # exponent and mantissa bits
+        "f8e4m3": 8, "f8e5m2": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+FORMAT = {"f8e4m3": (4, 3), "f8e5m2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}  # exponent and mantissa bits
 FLOATS = list(FORMAT)
 INTS = [d for d in BITS if d[0] in "iu"]
 COUNT = 1043
@@ -52,7 +52,7 @@ def special(dtype):
     one = ((1 << (exponent - 1)) - 1) << mantissa
     inf = ((1 << exponent) - 1) << mantissa
     positive = [0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, one, one + 1, one - 1, one + (1 << mantissa), one - (1 << mantissa),
-                inf - 1, inf, inf | 1 << (mantissa - 1), inf | 1 << (mantissa - 1) | 5, one + (1 << (mantissa - 1)),
+                inf - 1, inf, inf | 1 << (mantissa - 1), inf | 1 << (mantissa - 1) | (5 if mantissa > 3 else 1), one + (1 << (mantissa - 1)),
                 one + (2 << mantissa) + (1 << (mantissa - 2))]
     if dtype in ("f32", "f64"):
         make = np.float32 if dtype == "f32" else np.float64
@@ -164,6 +164,8 @@ def run(folder, text, inputs, count, target):
 def is_nan(dtype, bits):
     exponent, mantissa = FORMAT[dtype]
     magnitude = bits & bits.dtype.type((1 << (BITS[dtype] - 1)) - 1)
+    if dtype == "f8e4m3":
+        return magnitude == 0x7F  # all other bits are numbers
     return magnitude > bits.dtype.type(((1 << exponent) - 1) << mantissa)
 
 
