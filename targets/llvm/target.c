@@ -43,15 +43,16 @@ LLVMTargetMachineRef emit_target_machine(ir_diags *diags, const emit_target *tar
   return machine;
 }
 
-/* What this machine's features mean for loops. */
+/* What this machine's features mean for loops. Without AVX-512: LLVM 19 makes of select(c, (x & m) | (z & ~m), x), which is what
+ * a copied sign under a condition looks like, a masked vpternlog whose operands are in the wrong places. */
 static void find_native(ir_arena *arena, emit_target *target) {
   target->triple = taken(arena, LLVMGetDefaultTargetTriple());
   target->cpu = taken(arena, LLVMGetHostCPUName());
-  target->features = taken(arena, LLVMGetHostCPUFeatures());
-  bool avx2 = strstr(target->features, "+avx2"), avx512 = strstr(target->features, "+avx512bw") && strstr(target->features, "+avx512vl");
+  const char *features = taken(arena, LLVMGetHostCPUFeatures());
+  bool avx2 = strstr(features, "+avx2"), avx512 = strstr(features, "+avx512f");
+  target->features = avx512 ? ir_arena_printf(arena, "%s,-avx512f", features) : features;
   target->vector_bytes = avx2 ? 32 : 16;
-  target->all_masks = avx512;
-  target->masks = avx512 || avx2;
+  target->masks = avx2;
   target->halves = strncmp(target->triple, "x86", 3) != 0 || strstr(target->features, "+f16c");
 }
 
