@@ -311,10 +311,10 @@ static void check_for(ir_verifier *v, const ir_op *op) {
   const ir_type *extent = ir_op_operand(op, 0)->type;
   const char *mode = ir_get_word(op, "mode"), *axis = ir_get_word(op, "axis");
   int64_t factor = ir_get_int(op, "factor");
-  bool binds = !strcmp(mode, "bind"), unrolls = !strcmp(mode, "unroll");
+  bool binds = !strcmp(mode, "bind"), counts = !strcmp(mode, "unroll") || !strcmp(mode, "vectorize");
   if (!is_i64(extent)) ir_verify_fail_op(v, op, "extent has type %s, expected i64", ir_type_text(&v->arena, extent));
   if (region->arg_count != 1 || !is_i64(region->args[0]->type)) ir_verify_fail_op(v, op, "expected one variable, an i64");
-  if (factor < 0 || (factor && !unrolls)) ir_verify_fail_op(v, op, "a factor of %lld in mode '%s'", (long long)factor, mode);
+  if (factor < 0 || (factor && !counts)) ir_verify_fail_op(v, op, "a factor of %lld in mode '%s'", (long long)factor, mode);
   if (binds != ir_has_attr(op, "axis")) ir_verify_fail_op(v, op, binds ? "'bind' names no axis" : "an axis without 'bind'");
   if (!binds) return;
   for (const ir_op *outer = ir_op_parent(op); outer; outer = ir_op_parent(outer)) {

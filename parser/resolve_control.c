@@ -179,7 +179,7 @@ ir_block *ir_open_compute(ir_parser *p, ir_range word, ir_nodes spatial, ir_node
 static void mode(ir_parser *p, ir_making *m, const ir_node *node) {
   static const char *const words[] = {"parallel", "vectorize", "unroll", "bind"};
   ir_slice name = ir_node_name(p, node);
-  bool known = false, bind = ir_slice_is(name, "bind"), unroll = ir_slice_is(name, "unroll");
+  bool known = false, bind = ir_slice_is(name, "bind"), counts = ir_slice_is(name, "unroll") || ir_slice_is(name, "vectorize");
   for (size_t i = 0; i < ir_count_of(words); i++) known |= ir_slice_is(name, words[i]);
   m->failed = true;
   if (!known) {
@@ -191,12 +191,12 @@ static void mode(ir_parser *p, ir_making *m, const ir_node *node) {
   }
   const ir_node *arg = node->kind == N_CALL ? node->kids.first : NULL;
   uint64_t factor = 0;
-  bool fine = node->kind == N_CALL ? node->kids.count == 1 && (bind || unroll) : !bind;
-  if (fine && unroll && arg)
+  bool fine = node->kind == N_CALL ? node->kids.count == 1 && (bind || counts) : !bind;
+  if (fine && counts && arg)
     fine = arg->kind == N_INT && ir_parse_integer(ir_node_name(p, arg), &factor) && factor > 0 && factor <= INT32_MAX;
   if (fine && bind) fine = arg->kind == N_ID;
   if (!fine) {
-    ir_parse_error(p, node->range, "expected parallel, vectorize, unroll, unroll(4) or bind(group.x)");
+    ir_parse_error(p, node->range, "expected parallel, vectorize, vectorize(2), unroll, unroll(4) or bind(group.x)");
     return;
   }
   ir_making_set(m, "mode", ir_attr_id(p->context, name));

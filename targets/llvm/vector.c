@@ -14,6 +14,7 @@ typedef struct shape {
   emit_lanes_plan plan;
   unsigned width; /* of the main loop */
   bool masks;     /* the rest can run under a mask */
+  bool given;     /* the program says how wide */
 } shape;
 
 /* Rounds BASE to BASE + WIDTH, those below END where END is not NULL. */
@@ -62,6 +63,7 @@ static void constant_rest(emit_function *f, const shape *s, int64_t at, int64_t 
 static void constant_count(emit_function *f, const shape *s, int64_t count) {
   emit_unit *unit = f->unit;
   unsigned width = s->width, most = 4 * unit->target->vector_bytes / s->plan.bytes;
+  if (s->given) most = width;
   if (power_of_two(count) && count <= most && count <= MOST_LANES) width = (unsigned)count;
   int64_t rounds = count / width, end = rounds * width;
   if (rounds <= MOST_COPIES && (size_t)rounds * s->plan.size <= LARGEST_COPIES) {
@@ -104,7 +106,10 @@ bool emit_vector_for(emit_function *f, ir_op *loop) {
   s.width = target->vector_bytes / s.plan.bytes;
   if (s.width > 16) s.width = 16;
   if (s.width < 2) return false;
-  if (s.plan.nested) s.width *= NESTED_FACTOR;
+  int64_t registers = ir_get_int(loop, "factor");
+  s.given = registers > 0;
+  if (!s.given && s.plan.nested) registers = NESTED_FACTOR;
+  for (; registers > 1 && s.width < MOST_LANES; registers /= 2) s.width *= 2;
   s.masks = target->all_masks || (target->masks && !s.plan.awkward);
   LLVMValueRef count = emit_scalar(f, ir_op_operand(loop, 0)).value;
   int64_t known;
