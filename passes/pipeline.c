@@ -9,7 +9,7 @@
 const ir_preset ir_presets[] = {
     {"default", "llvm", "From a graph to loops for the CPU.",
      GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops,fuse-tir,dce,to-non-dataflow,call-tir-rewrite,schedule{target=llvm},"
-     "split-kernels,dce,rewrite-dataflow-reshape,plan-memory,kill-after-last-use",
+     "split-kernels,transform-loops{target=llvm},dce,rewrite-dataflow-reshape,plan-memory,kill-after-last-use",
      true},
     {"default", "interp", "What the interpreter may run instead of a graph: fused tensor programs in compute form.",
      GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops,fuse-tir,dce", false},

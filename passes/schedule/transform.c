@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* passes/schedule/transform.c - loops split, exchanged, joined, marked. A transform builds the new loops before the old one,
+ * which is erased then. Needs loop form. */
+#include "passes/schedule/transform.h"
+
+#include "ir/simplify.h"
+#include "passes/schedule/copy.h"
+
+static bool refuse(ir_transform *t, const char *why) {
+  t->problem = why;
+  return false;
+}
+
+struct find {
+  ir_slice name;
+  ir_op *found;
+};
+
+static bool see_loop(void *user, ir_op *op) {
+  struct find *f = user;
+  const ir_string *name = ir_is(op, IR_FOR) ? ir_op_region(op, 0)->args[0]->name : NULL;
+  if (name && ir_slice_is(f->name, name->text)) f->found = op;
+  return !f->found;
+}
+
+ir_op *ir_transform_find(const ir_transform *t, ir_slice name) {
+  struct find f = {.name = name};
+  ir_walk(t->func->body, IR_PRE_ORDER, see_loop, &f);
+  return f.found;
+}
+
+static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
+
+static bool is_independent(const ir_op *loop) { return has_mode(loop, "parallel") || has_mode(loop, "vectorize"); }
+
+static ir_copy start(ir_transform *t) {
+  ir_module *module = t->func->item.module;
+  return (ir_copy){.nest = {.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)}};
+}
+
+/* The loop that is all of LOOP's body. */
+static ir_op *inner_loop(ir_op *loop) {
+  ir_op *only = NULL;
+  ir_each_op(op, ir_op_region(loop, 0)) {
+    if (op->flags & IR_OP_INLINE) continue;
+    if (only || !ir_is(op, IR_FOR)) return NULL;
+    only = op;
+  }
+  return only;
+}
+
+static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
+
+static const char *named(ir_transform *t, const ir_op *loop, const char *end) {
+  const ir_string *name = variable_of(loop)->name;
+  return ir_arena_printf(t->scratch, "%s%s", name ? name->text : "i", end);
+}
+
+/* The pair (or the one) of loops may not hold the other's variable in its extent. */
+static bool extent_uses(const ir_op *loop, const ir_value *variable) {
+  const ir_op *op = ir_value_op(ir_op_operand(loop, 0));
+  if (ir_op_operand(loop, 0) == variable) return true;
+  for (size_t i = 0; op && (op->flags & IR_OP_INLINE) && i < op->operand_count; i++) {
+    if (ir_op_operand(op, i) == variable) return true;
+  }
+  return false;
+}
+
+/* --- split --- */
+struct split {
+  ir_transform *t;
+  ir_op *loop;
+  int64_t factor;
+  const ir_expr *extent; /* in terms of frame */
+  ir_frame frame;
+};
+
+static const ir_expr *by_factor(const struct split *s, ir_scalar_code code) {
+  const ir_expr *expr = ir_expr_binary(s->frame.context, code, s->extent, ir_expr_i64(s->frame.context, s->factor));
+  return ir_simplify(s->frame.context, ir_func_facts(s->t->func), expr);
+}
+
+/* `for i_END < COUNT { body of OUTER * factor + i_END }` */
+static void split_part(struct split *s, ir_builder b, ir_value *outer, const ir_expr *count, const char *end) {
+  ir_copy c = start(s->t);
+  ir_value *extent = ir_nest_scalar(&b, &s->frame, count);
+  ir_value *inner = ir_nest_for(&c.nest, &b, extent, named(s->t, s->loop, end), ir_get_word(s->loop, "mode"));
+  ir_set(ir_value_region(inner)->parent, "factor", ir_get(s->loop, "factor"));
+  ir_frame frame = ir_nest_frame(&c.nest);
+  const ir_expr *base = ir_expr_binary(frame.context, IR_S_MUL, ir_frame_use(&frame, outer), ir_expr_i64(frame.context, s->factor));
+  const ir_expr *sum = ir_expr_binary(frame.context, IR_S_ADD, base, ir_frame_use(&frame, inner));
+  ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
+  ir_map_put(s->t->scratch, &c.nest.values, variable_of(s->loop), index);
+  ir_copy_region(&c, b, ir_op_region(s->loop, 0));
+  if (!index->uses) ir_op_erase(ir_value_op(index));
+}
+
+bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
+  if (factor < 2) return refuse(t, "the factor must be 2 or more");
+  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
+  s.extent = ir_frame_use(&s.frame, ir_op_operand(loop, 0));
+  int64_t rounds, rest = -1;
+  if (ir_expr_is_int(s.extent, &rounds) && rounds < factor) return refuse(t, "the loop has fewer rounds than the factor");
+  ir_expr_is_int(by_factor(&s, IR_S_FLOORMOD), &rest);
+  ir_builder b = ir_before(loop);
+  ir_value *count = ir_nest_scalar(&b, &s.frame, by_factor(&s, rest == 0 ? IR_S_FLOORDIV : IR_S_CEILDIV));
+  ir_value *outer = ir_nest_for(&c.nest, &b, count, named(t, loop, "_o"), is_independent(loop) ? "parallel" : "serial");
+  const ir_expr *whole = ir_expr_i64(s.frame.context, factor);
+  if (rest == 0) {
+    split_part(&s, b, outer, whole, "_i");
+  } else {
+    ir_frame frame = s.frame;
+    const ir_expr *full = by_factor(&s, IR_S_FLOORDIV);
+    ir_value *is_full = ir_nest_scalar(&b, &frame, ir_expr_binary(frame.context, IR_S_LT, ir_frame_use(&frame, outer), full));
+    ir_region *parts[] = {ir_region_new(c.nest.module, t->func, 0), ir_region_new(c.nest.module, t->func, 0)};
+    ir_build_with(&b, IR_IF, &is_full, 1, IR_NO_ATTRS, parts, 2, NULL, 0);
+    split_part(&s, ir_at_end(parts[0]), outer, whole, "_i");
+    split_part(&s, ir_at_end(parts[1]), outer, by_factor(&s, IR_S_FLOORMOD), "_t");
+  }
+  ir_op_erase(loop);
+  return true;
+}
+
+/* --- reorder and fuse --- */
+bool ir_transform_reorder(ir_transform *t, ir_op *loop) {
+  ir_op *inner = inner_loop(loop);
+  if (!inner) return refuse(t, "the body is not one loop");
+  if (!is_independent(loop)) return refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
+  if (extent_uses(inner, variable_of(loop))) return refuse(t, "the inner loop's extent depends on the outer loop");
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  ir_builder b = ir_before(loop);
+  ir_builder inside = ir_at_end(ir_copy_for(&c, &b, inner));
+  ir_copy_region(&c, ir_at_end(ir_copy_for(&c, &inside, loop)), ir_op_region(inner, 0));
+  ir_op_erase(loop);
+  return true;
+}
+
+bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
+  ir_op *inner = inner_loop(loop);
+  if (!inner) return refuse(t, "the body is not one loop");
+  if (has_mode(loop, "bind") || has_mode(inner, "bind")) return refuse(t, "the loop is bound");
+  if (extent_uses(inner, variable_of(loop))) return refuse(t, "the inner loop's extent depends on the outer loop");
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  ir_builder b = ir_before(loop);
+  ir_frame frame = ir_nest_frame(&c.nest);
+  const ir_expr *rows = ir_frame_use(&frame, ir_op_operand(loop, 0)), *columns = ir_frame_use(&frame, ir_op_operand(inner, 0));
+  ir_value *count = ir_nest_scalar(&b, &frame, ir_dim_mul(frame.context, c.nest.facts, rows, columns));
+  const char *name = ir_arena_printf(t->scratch, "%s_%s", named(t, loop, ""), named(t, inner, ""));
+  bool independent = is_independent(loop) && is_independent(inner);
+  ir_value *both = ir_nest_for(&c.nest, &b, count, name, independent ? ir_get_word(inner, "mode") : "serial");
+  const ir_expr *at = ir_frame_use(&frame, both);
+  ir_value *parts[2];
+  for (size_t i = 0; i < 2; i++) {
+    const ir_expr *part = ir_expr_binary(frame.context, i ? IR_S_FLOORMOD : IR_S_FLOORDIV, at, columns);
+    parts[i] = ir_build_scalar(&b, part, frame.operands, frame.count);
+    ir_map_put(t->scratch, &c.nest.values, variable_of(i ? inner : loop), parts[i]);
+  }
+  ir_copy_region(&c, b, ir_op_region(inner, 0));
+  for (size_t i = 0; i < 2; i++) {
+    if (!parts[i]->uses) ir_op_erase(ir_value_op(parts[i]));
+  }
+  ir_op_erase(loop);
+  return true;
+}
+
+/* --- modes --- */
+bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor) {
+  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  bool promises = !strcmp(mode, "parallel") || !strcmp(mode, "vectorize");
+  if (promises && !is_independent(loop)) return refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
+  ir_context *context = ir_op_context(loop);
+  ir_set(loop, "mode", ir_attr_id(context, ir_slice_of(mode)));
+  ir_set(loop, "factor", factor ? ir_attr_int(context, factor) : NULL);
+  return true;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Transforms of loop form: what schedules are made of. Each keeps every element's bits: rounds are regrouped, and only
+ * rounds that are independent change places. */
+#ifndef RILL_PASSES_SCHEDULE_TRANSFORM_H
+#define RILL_PASSES_SCHEDULE_TRANSFORM_H
+
+#include "../../base/str.h"
+#include "../../ir/op.h"
+
+typedef struct ir_transform {
+  ir_func *func;
+  ir_arena *scratch;
+  const char *problem; /* why the last one that returned false did; nothing is changed then */
+} ir_transform;
+
+/* The first loop of T's function whose variable has this name; NULL where there is none. */
+ir_op *ir_transform_find(const ir_transform *t, ir_slice name);
+
+/* FACTOR rounds of LOOP i as a loop i_i in a loop i_o; what does not fill a round of i_o is a loop i_t in its else. */
+bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor);
+/* LOOP and the loop that is all its body change places; its rounds must be independent (that the inner
+ * loop's are is not enough: they may read what rounds before wrote elsewhere). */
+bool ir_transform_reorder(ir_transform *t, ir_op *loop);
+/* LOOP i and the loop j that is all its body become one loop i_j. */
+bool ir_transform_fuse(ir_transform *t, ir_op *loop);
+/* The rounds of LOOP, independent and of constant count, are done side by side: the loop moves inwards, around the stores,
+ * where it is unrolled; local memory gets a leading axis for it. */
+bool ir_transform_sink(ir_transform *t, ir_op *loop);
+/* LOOP's mode: "vectorize", "parallel", "unroll", "serial"; FACTOR as in the text, 0 for none. */
+bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor);
+
+/* `split(i, 4), sink(i_i), vectorize(j, 2)`: the transforms by name, in order. Stops at what cannot be done. */
+bool ir_transform_apply(ir_transform *t, ir_slice steps);
+
+/* The steps that suit the loops of FUNC; NULL where they had better stay as they are. */
+const char *ir_transform_choose(ir_func *func, ir_arena *arena);
+
+#endif

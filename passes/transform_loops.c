@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* passes/transform_loops.c - loops get the shape that the processor likes: by steps given by hand (the attribute `steps` of a
+ * prim_func, or the option), else by rules. Needs loop form; split-kernels makes one nest of each kernel first. */
+#include "passes/pass.h"
+#include "passes/schedule/transform.h"
+
+enum { CHOSEN, GIVEN };
+
+struct options {
+  int target;
+  const char *steps;
+};
+static const ir_opt options[] = {
+    OPT_CHOICE(struct options, target, "target", "llvm", "llvm", "what the loops are for"),
+    OPT_STRING(struct options, steps, "steps", NULL, "what to do to every prim_func that names no steps itself", .value = "STEPS"),
+    OPT_END,
+};
+
+static bool transform(ir_pass_run *run, ir_func *func) {
+  if (func->item.kind != IR_ITEM_PRIM_FUNC) return false;
+  const struct options *given = run->options;
+  const ir_attr *own = ir_dict_get(func->item.attrs, "steps");
+  if (!own && ir_dict_get(func->item.attrs, "transformed")) return false;
+  if (own && own->kind != IR_ATTR_STRING) {
+    ir_error(run->context->diags, func->item.range, "transform-loops: 'steps' of @%s is not a string", func->item.name->text);
+    run->failed = true;
+    return false;
+  }
+  ir_func_make_names_unique(func);
+  const char *steps = own ? own->string->text : given->steps ? given->steps : ir_transform_choose(func, run->scratch);
+  if (!steps) return false;
+  ir_transform t = {.func = func, .scratch = run->scratch};
+  if (!ir_transform_apply(&t, ir_slice_of(steps))) {
+    ir_error(run->context->diags, func->item.range, "transform-loops: in @%s, %s", func->item.name->text, t.problem);
+    run->failed = true;
+    return false;
+  }
+  run->stats[own || given->steps ? GIVEN : CHOSEN]++;
+  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "steps", NULL);
+  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "transformed", ir_attr_string(run->context, ir_slice_of(steps)));
+  return true;
+}
+
+const ir_pass ir_pass_transform_loops = {
+    .name = "transform-loops",
+    .doc = "Split, exchange, join, sink and mark loops: by the steps that a prim_func names (`with {steps=\"split(i, 4), sink(i_i)\"}`), "
+           "by those of the option, else by the rules of the target. What was done is the attribute `transformed`.",
+    .options = options,
+    .options_size = sizeof(struct options),
+    .each_func = transform,
+    .prims = true,
+    .needs = IR_PROPERTY_LOOPS,
+    .stats = STATS({"chosen", "prim_funcs transformed by rule"}, {"given", "prim_funcs transformed by steps given"}),
+};
