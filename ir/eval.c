@@ -209,15 +209,15 @@ static uint64_t cast_value(ir_dtype from, ir_dtype to, uint64_t bits) {
 struct evaluation {
   ir_context *context;
   bool fma;
-  uint64_t argument;
+  const uint64_t *operands;
   ir_arena arena;
   ir_map done;
 };
 
-/* The value of an expansion of one argument. */
+/* The value of an expansion of operands. */
 static bool expansion_value(struct evaluation *e, const ir_expr *expr, uint64_t *value) {
   if (expr->code == IR_S_CONST || expr->code == IR_S_ARG) {
-    *value = expr->code == IR_S_CONST ? expr->bits : e->argument;
+    *value = expr->code == IR_S_CONST ? expr->bits : e->operands[expr->arg];
     return true;
   }
   uint64_t *known = ir_map_get(&e->done, expr), in[3];
@@ -240,11 +240,13 @@ static bool expansion_value(struct evaluation *e, const ir_expr *expr, uint64_t 
 }
 
 static bool expanded_value(ir_context *context, const ir_scalar_call *call, uint64_t *value) {
-  if (!context || ir_scalars[call->code].arity != 1) return false;
-  const ir_expr *argument = ir_expr_arg(context, 0, call->operand, 1);
-  const ir_expr *expansion = ir_expand(context, ir_expr_unary(context, call->code, argument));
+  size_t count = (size_t)ir_scalars[call->code].arity;
+  const ir_expr *operands[3];
+  if (!context) return false;
+  for (size_t i = 0; i < count; i++) operands[i] = ir_expr_arg(context, (uint32_t)i, call->operand, 1);
+  const ir_expr *expansion = ir_expand(context, ir_expr_get(context, call->code, count, operands));
   if (!expansion) return false;
-  struct evaluation e = {.context = context, .fma = call->fma, .argument = call->in[0]};
+  struct evaluation e = {.context = context, .fma = call->fma, .operands = call->in};
   bool done = expansion_value(&e, expansion, value);
   ir_arena_free(&e.arena);
   return done;

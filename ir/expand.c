@@ -46,32 +46,40 @@ static const ir_expr *expand_within(struct expanding *e, const ir_expr *expr) {
   return result;
 }
 
+enum { MOST_OPERANDS = 2 };
+
 static const ir_expr *operand_instead(void *user, ir_context *context, const ir_expr *leaf) {
   (void)context;
-  return leaf->code == IR_S_ARG ? user : leaf;
+  const ir_expr *const *operands = user;
+  return leaf->code == IR_S_ARG ? operands[leaf->arg] : leaf;
 }
 
-/* A row's formula on an argument, then the argument replaced: the formula is read once for all its uses. */
-static const ir_expr *expand_row(ir_context *context, const struct expansion *row, const ir_expr *operand) {
-  const ir_expr *argument = ir_expr_arg(context, 0, row->dtype, operand->lanes);
-  const ir_expr *body = ir_formula(context, row->text, row->dtype, &(ir_formula_input){"x", argument}, 1);
+/* A row's formula on arguments, then these replaced: the formula is read once for all its uses. */
+static const ir_expr *expand_row(ir_context *context, const struct expansion *row, size_t count,
+                                 const ir_expr *const *operands) {
+  static const char *const names[MOST_OPERANDS] = {"x", "y"};
+  ir_formula_input inputs[MOST_OPERANDS];
+  for (size_t i = 0; i < count; i++)
+    inputs[i] = (ir_formula_input){names[i], ir_expr_arg(context, (uint32_t)i, row->dtype, operands[0]->lanes)};
+  const ir_expr *body = ir_formula(context, row->text, row->dtype, inputs, count);
   if (!body) return NULL;
   struct expanding e = {.context = context};
   body = expand_within(&e, body);
   ir_arena_free(&e.arena);
-  if (!body || operand == argument) return body;
-  return ir_expr_replace(context, body, operand_instead, (void *)(uintptr_t)operand);
+  return body ? ir_expr_replace(context, body, operand_instead, (void *)(uintptr_t)operands) : NULL;
 }
 
 const ir_expr *ir_expand(ir_context *context, const ir_expr *call) {
   ir_scalar_code code = (ir_scalar_code)call->code;
   ir_dtype dtype = (ir_dtype)call->dtype;
-  if (!ir_scalars[code].expanded || call->count != 1) return NULL;
+  if (!ir_scalars[code].expanded || call->count > MOST_OPERANDS) return NULL;
   bool narrow = ir_is_float(dtype) && ir_dtypes[dtype].bits < 32;
-  const ir_expr *operand = narrow ? ir_expr_cast(context, call->kids[0], IR_F32) : call->kids[0];
+  const ir_expr *operands[MOST_OPERANDS];
+  for (size_t i = 0; i < call->count; i++)
+    operands[i] = narrow ? ir_expr_cast(context, call->kids[i], IR_F32) : call->kids[i];
   for (size_t i = 0; i < ir_count_of(expansions); i++) {
     if (expansions[i].code != code || expansions[i].dtype != (narrow ? IR_F32 : dtype)) continue;
-    const ir_expr *body = expand_row(context, &expansions[i], operand);
+    const ir_expr *body = expand_row(context, &expansions[i], call->count, operands);
     return body ? ir_expr_cast(context, body, dtype) : NULL;
   }
   return NULL;

@@ -181,25 +181,42 @@ static bool known_binary(ir_onnx_node *n, const ir_onnx_known *a, const ir_onnx_
   return ir_onnx_out_known(n, 0, result);
 }
 
+/* The second operand as it broadcasts: before opset 7 attributes said where its axes are. NULL after a report. */
+static ir_value *second_operand(ir_onnx_node *n, ir_value *a, ir_value *b) {
+  if (!a || !b || n->im->opset >= 7) return a ? b : NULL;
+  int64_t broadcast = ir_onnx_int(n, "broadcast", 0), rank = ir_onnx_rank(n, a), own = ir_onnx_rank(n, b);
+  int64_t axis = ir_onnx_has(n, "axis") ? ir_onnx_int(n, "axis", 0) : rank - own;
+  if (rank < 0 || own < 0) return NULL;
+  if (axis < 0) axis += rank;
+  if (!broadcast || axis == rank - own) return b;
+  const ir_expr *dims[64];
+  if (axis < 0 || axis + own > rank || rank > 64) return ir_onnx_fail(n, "axis %lld", (long long)axis), NULL;
+  for (int64_t i = 0; i < rank - axis; i++) dims[i] = i < own ? ir_onnx_dim(b, (size_t)i) : ir_expr_i64(CONTEXT, 1);
+  return ir_onnx_reshape(n, b, (size_t)(rank - axis), dims);
+}
+
 bool import_binary(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
   const ir_onnx_known *ka = ir_onnx_in_known(n, 0), *kb = ir_onnx_in_known(n, 1);
   if (ka && kb && known_binary(n, ka, kb)) return true;
-  ir_value *a = ir_onnx_in(n, 0), *b = ir_onnx_in(n, 1);
-  if (!a || !b) return false;
-  if (n->im->opset < 7) {
-    int64_t broadcast = ir_onnx_int(n, "broadcast", 0), rank = ir_onnx_rank(n, a), own = ir_onnx_rank(n, b);
-    int64_t axis = ir_onnx_has(n, "axis") ? ir_onnx_int(n, "axis", 0) : rank - own;
-    if (rank < 0 || own < 0) return false;
-    if (axis < 0) axis += rank;
-    if (broadcast && axis != rank - own) {
-      const ir_expr *dims[64];
-      if (axis < 0 || axis + own > rank || rank > 64) return ir_onnx_fail(n, "axis %lld", (long long)axis);
-      for (int64_t i = 0; i < rank - axis; i++) dims[i] = i < own ? ir_onnx_dim(b, (size_t)i) : ir_expr_i64(CONTEXT, 1);
-      b = ir_onnx_reshape(n, b, (size_t)(rank - axis), dims);
-    }
-  }
+  ir_value *a = ir_onnx_in(n, 0), *b = second_operand(n, a, ir_onnx_in(n, 1));
   return b && ir_onnx_out(n, 0, BUILD(n->row->code, a, b));
+}
+
+static ir_value *as_dtype(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
+  if (!x || ir_type_dtype(x->type) == dtype) return x;
+  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
+}
+
+/* The result has the base's dtype; it is computed in one that holds the exponents as well. */
+bool import_pow(ir_onnx_node *n) {
+  ir_value *a = ir_onnx_in(n, 0), *b = second_operand(n, a, ir_onnx_in(n, 1));
+  if (!b) return false;
+  ir_dtype dtype = ir_type_dtype(a->type), other = ir_type_dtype(b->type), wide = dtype;
+  if (!ir_is_float(dtype)) return ir_onnx_fail(n, "not implemented: powers of %s", ir_dtype_name(dtype));
+  if (ir_dtypes[other].bits > (ir_is_float(other) ? ir_dtypes[dtype].bits : 16)) wide = ir_is_float(other) ? other : IR_F64;
+  ir_value *y = BUILD(IR_POWER, as_dtype(n, a, wide), as_dtype(n, b, wide));
+  return ir_onnx_out(n, 0, as_dtype(n, y, dtype));
 }
 
 bool import_bitshift(ir_onnx_node *n) {

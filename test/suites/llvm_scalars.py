@@ -26,7 +26,9 @@ COUNT = 1043
 SAME = ["{a} + {b}", "{a} - {b}", "{a} * {b}", "-{a}", "floordiv({a}, {b})", "truncmod({a}, {b})", "floormod({a}, {b})",
         "min({a}, {b})", "max({a}, {b})", "mad({a}, {b}, {c})", "abs({a})", "sign({a})"]
 FLOAT = ["{a} / {b}", "fma({a}, {b}, {c})", "floor({a})", "ceil({a})", "trunc({a})", "rint({a})", "sqrt({a})",
-         "copysign({a}, {b})", "exp({a})", "log({a})", "tanh({a})", "erf({a})", "sigmoid({a})"]
+         "copysign({a}, {b})", "exp({a})", "log({a})", "tanh({a})", "erf({a})", "sigmoid({a})",
+         *(f + "({a})" for f in ("exp2", "expm1", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh",
+                                 "atanh", "asin", "acos", "atan")), "atan2({a}, {b})", "pow({a}, {b})"]
 INT = ["truncdiv({a}, {b})", "ceildiv({a}, {b})", "bcast({a}, {b})", "shl({a}, {b})", "shr({a}, {b})", "floordiv({a}, {p})",
        "floormod({a}, {p})", "truncdiv({a}, {p})", "truncmod({a}, {p})", "ceildiv({a}, {p})", "floordiv({a}, {q})",
        "floormod({a}, {q})", "ceildiv({a}, {q})"]

@@ -2,8 +2,8 @@
 /* expand_accuracy - how far the expanded functions of ir/expand.def are from the real ones, in ULP.
  *
  * Needs expand_rows.h, which expand_to_c.py writes from the table, so that the text of the table is judged and not the
- * code that reads it elsewhere. Without arguments: every 997th f32 pattern and 200,000 f64 samples a row. --all: all
- * 2^32 patterns and 50 million samples, minutes a row. Further arguments pick rows, such as exp.f32. Prints the largest
+ * code that reads it elsewhere. Without arguments: every 997th f32 pattern, and 200,000 samples a row of f64 or of two
+ * operands. --all: all 2^32 patterns and 50 million samples, minutes a row. Further arguments pick rows, such as exp.f32. Prints the largest
  * error of each row and mode (split: mad multiplies, then adds; fused: mad is fma). A check fails where an error is
  * above the row's bound, a bound above 4, or a value written by hand missed.
  * The reference is the C library's double for f32 and its long double for f64, within 0.005 ULP of what they judge. */
@@ -20,6 +20,7 @@
 #include "check.h"
 #include "expand_ops.h"
 #include "expand_rows.h"
+#include "expand_values.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the f64 reference needs a long double wider than double");
 
@@ -51,11 +52,11 @@ static double ulps_f64(double got, long double want) {
 
 /* The largest error of a sweep and where it was met. */
 struct worst {
-  double ulps, at;
+  double ulps, x, y;
 };
 
-static void note(struct worst *w, double ulps, double at) {
-  if (ulps > w->ulps) *w = (struct worst){ulps, at};
+static void note(struct worst *w, double ulps, double x, double y) {
+  if (ulps > w->ulps) *w = (struct worst){ulps, x, y};
 }
 
 /* xorshift64*, so that the samples are the same everywhere. */
@@ -66,71 +67,118 @@ static uint64_t next_random(uint64_t *state) {
   return *state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* f64 samples: uniform in growing ranges, random patterns, and neighbours of powers of two and of range ends. */
+static double unit_of(uint64_t r) { return (double)(r >> 11) * 0x1p-53; }
+
+/* f64 samples: uniform in growing ranges, random patterns, and neighbours of powers of two, of range ends, of 1 and of
+ * multiples of pi / 2. */
 static double sample_f64(uint64_t i, uint64_t *state) {
   static const double scale[] = {1, 2, 6, 20, 40, 710, 746};
-  static const double edge[] = {
-      0,         1,       -1,     0.5,       -0.5,     709.782712893384, -708.396418532264, -745.133219101941,
-      0x1p-1022, 19.0615, 5.9216, 0x1p-1074, INFINITY, -INFINITY,        DBL_MAX,           -DBL_MAX};
+  static const double edge[] = {0,        1,         -1,      0.5,      -0.5,    709.782712893384, -708.396418532264,
+                                0x1p-1022, 19.0615,  5.9216,  0x1p-1074, INFINITY, -INFINITY,       DBL_MAX,
+                                -DBL_MAX, -745.133219101941, 710.4758600739439, 1024, -1022, -1074, 308.2547155599167,
+                                2,        10,        1000,    0x1p27,   0x1p52, 0x1p63,           0.7853981633974483,
+                                0.4142135623730951, 2.414213562373095, 1.5707963267948966, 3.141592653589793};
   uint64_t r = next_random(state);
-  double unit = (double)(r >> 11) * 0x1p-53;
-  switch (i % 16) {
+  double unit = unit_of(r), sign = r & 4096 ? 1 : -1;
+  switch (i % 18) {
   case 7: return bitcast_u64_f64(r);
-  case 8: return ldexp(1 + unit, (int)(r % 2098) - 1074) * (r & 4096 ? 1 : -1);
+  case 8: return ldexp(1 + unit, (int)(r % 2098) - 1074) * sign;
   case 9: {
-    uint64_t near = bitcast_f64_u64(edge[r % 16]);
+    uint64_t near = bitcast_f64_u64(edge[r % 32]);
     return bitcast_u64_f64(near + (r >> 32) % 64 - 32);
   }
   case 10: return 1 + (unit - 0.5) * 0x1p-4;
   case 11: return ldexp(1 + (unit - 0.5) * 0x1p-8, (int)(r % 64) - 32);
   case 12: return ((int)(r % 2200) - 1100) * 0.34657359027997264 + (unit - 0.5) * 0x1p-10;
-  case 13: return ldexp(unit, -(int)(r % 30)) * (r & 4096 ? 1 : -1);
+  case 13: return ldexp(unit, -(int)(r % 30)) * sign;
   case 14: return bitcast_u64_f64((r >> 1) % UINT64_C(0x10000000000000) | (r << 63));
   case 15: return (unit - 0.5) * 2;
-  default: return (unit * 2 - 1) * scale[i % 16];
+  case 16: return (double)(floorl(ldexpl(unit, (int)(r % 62))) * 1.570796326794896619231L);
+  case 17: return sign * (1 + ldexp(unit - 0.5, -(int)(r % 50)));
+  default: return (unit * 2 - 1) * scale[i % 18];
   }
 }
 
-#define ROW(F, T, bound, size) SWEEP_##T(F)
-#define SWEEP_f32(F) \
-  static double at_##F##_f32(double x, int mode) { return mode ? F##_f32_fused((float)x) : F##_f32_split((float)x); } \
-  static void sweep_##F##_f32(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
+/* Pairs: both like the samples above; powers x^y = 2^p that spread over the exponents, of x near 1 and others; small
+ * integral exponents; quotients near those at which atan changes its course. `size` is the greatest exponent. */
+static void sample_pair(uint64_t i, uint64_t *state, double size, double *x, double *y) {
+  static const double near[] = {0, 1, -1, 0.5, 2, -0.0, 3, -2, INFINITY, -INFINITY, NAN, 0.4142135623730951, -3, 1e300, 7, 10};
+  uint64_t r = next_random(state), q = next_random(state);
+  double p = (unit_of(q) * 2 - 1) * size * 1.1;
+  *x = sample_f64(r >> 8, state);
+  *y = sample_f64(q >> 8, state);
+  switch (i % 8) {
+  case 0: break;
+  case 1: *x = near[r % 16]; break;
+  case 2: *y = near[q % 16]; break;
+  case 3: *x = near[r % 16], *y = near[q % 16]; break;
+  case 4: *x = exp2((unit_of(r) * 2 - 1) * size), *y = p / log2(*x); break;
+  case 5: *x = 1 + ldexp(unit_of(r) - 0.5, -(int)(r % 24)), *y = p / log2(*x); break;
+  case 6: *x = (unit_of(r) * 2 - 1) * 20, *y = (double)(q % 128) - 64; break;
+  case 7: *x = (unit_of(r) * 2 - 1) * exp2(p), *y = *x * near[q % 16] * (1 + ldexp(unit_of(q) - 0.5, -(int)(q % 40)));
+  }
+}
+
+#define SAMPLE_f32(i, state) ((void)state, (double)bitcast_u32_f32((uint32_t)(i)))
+#define SAMPLE_f64(i, state) sample_f64(i, state)
+#define SIZE_f32 150
+#define SIZE_f64 1075
+#define REFERENCE_f32(F, ...) F(__VA_ARGS__)
+#define REFERENCE_f64(F, ...) F##l(__VA_ARGS__)
+#define WIDE_f32 double
+#define WIDE_f64 long double
+#define TYPE_f32 float
+#define TYPE_f64 double
+static uint64_t seed_of(uint64_t from) { return (from + 1) * UINT64_C(0x9e3779b97f4a7c15); }
+
+#define ROW1(F, T, bound, size) \
+  static double at_##F##_##T(double x, double y, int mode) { \
+    (void)y; \
+    return mode ? F##_##T##_fused((TYPE_##T)x) : F##_##T##_split((TYPE_##T)x); \
+  } \
+  static void sweep_##F##_##T(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
+    uint64_t state = seed_of(from); \
     for (uint64_t i = from; i < to; i += step) { \
-      float x = bitcast_u32_f32((uint32_t)i); \
-      double want = F((double)x); \
-      note(&out[0], ulps_f32(F##_f32_split(x), want), (double)x); \
-      note(&out[1], ulps_f32(F##_f32_fused(x), want), (double)x); \
+      double x = SAMPLE_##T(i, &state); \
+      WIDE_##T want = REFERENCE_##T(F, (WIDE_##T)x); \
+      note(&out[0], ulps_##T(F##_##T##_split((TYPE_##T)x), want), x, 0); \
+      note(&out[1], ulps_##T(F##_##T##_fused((TYPE_##T)x), want), x, 0); \
     } \
   }
-#define SWEEP_f64(F) \
-  static double at_##F##_f64(double x, int mode) { \
-    return mode ? F##_f64_fused((double)x) : F##_f64_split((double)x); \
+#define ROW2(F, T, bound, size) \
+  static double at_##F##_##T(double x, double y, int mode) { \
+    return mode ? F##_##T##_fused((TYPE_##T)x, (TYPE_##T)y) : F##_##T##_split((TYPE_##T)x, (TYPE_##T)y); \
   } \
-  static void sweep_##F##_f64(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
-    uint64_t state = (from + 1) * UINT64_C(0x9e3779b97f4a7c15); \
+  static void sweep_##F##_##T(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
+    uint64_t state = seed_of(from); \
     for (uint64_t i = from; i < to; i += step) { \
-      double x = sample_f64(i / step, &state); \
-      long double want = F##l((long double)x); \
-      note(&out[0], ulps_f64(F##_f64_split(x), want), x); \
-      note(&out[1], ulps_f64(F##_f64_fused(x), want), x); \
+      double a, b; \
+      sample_pair(i, &state, SIZE_##T, &a, &b); \
+      TYPE_##T x = (TYPE_##T)a, y = (TYPE_##T)b; \
+      WIDE_##T want = REFERENCE_##T(F, (WIDE_##T)x, (WIDE_##T)y); \
+      note(&out[0], ulps_##T(F##_##T##_split(x, y), want), x, y); \
+      note(&out[1], ulps_##T(F##_##T##_fused(x, y), want), x, y); \
     } \
   }
 EACH_ROW
-#undef ROW
+#undef ROW1
+#undef ROW2
 
 struct row {
   const char *name;
   double bound;
   int operations;
-  bool is_f32;
+  bool is_f32, is_binary;
   void (*sweep)(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]);
-  double (*at)(double x, int mode);
+  double (*at)(double x, double y, int mode);
 };
 #define IS_f32 true
 #define IS_f64 false
-#define ROW(F, T, bound, size) {#F "." #T, bound, size, IS_##T, sweep_##F##_##T, at_##F##_##T},
+#define ROW1(F, T, bound, size) {#F "." #T, bound, size, IS_##T, false, sweep_##F##_##T, at_##F##_##T},
+#define ROW2(F, T, bound, size) {#F "." #T, bound, size, IS_##T, true, sweep_##F##_##T, at_##F##_##T},
 static const struct row rows[] = {EACH_ROW};
-#undef ROW
+#undef ROW1
+#undef ROW2
 
 /* A sweep is cut into equal parts whatever the number of threads, so that the samples are the same everywhere. */
 enum { PARTS = 16 };
@@ -160,8 +208,9 @@ static void check_row(const struct row *row, bool all) {
   pthread_t ids[PARTS];
   bool started[PARTS] = {false};
   for (int i = 0; i < threads; i++) {
-    sweeps[i] = (struct sweep){.row = row, .threads = threads, .first = i, .step = row->is_f32 && !all ? 997 : 1};
-    sweeps[i].end = row->is_f32 ? UINT64_C(1) << 32 : all ? 50000000 : 200000;
+    bool patterns = row->is_f32 && !row->is_binary;
+    sweeps[i] = (struct sweep){.row = row, .threads = threads, .first = i, .step = patterns && !all ? 997 : 1};
+    sweeps[i].end = patterns ? UINT64_C(1) << 32 : all ? 50000000 : 200000;
     started[i] = i > 0 && pthread_create(&ids[i], NULL, run_parts, &sweeps[i]) == 0;
   }
   for (int i = 0; i < threads; i++)
@@ -170,131 +219,19 @@ static void check_row(const struct row *row, bool all) {
     if (started[i]) pthread_join(ids[i], NULL);
   CHECK(row->bound <= 4);
   for (int mode = 0; mode < 2; mode++) {
-    struct worst w = {0, 0};
-    for (int i = 0; i < threads; i++) note(&w, sweeps[i].worst[mode].ulps, sweeps[i].worst[mode].at);
-    printf("%-12s %-5s %3d operations, max %6.3f ULP at %-14.9g (%a)\n", row->name, mode ? "fused" : "split",
-           row->operations, w.ulps, w.at, w.at);
+    struct worst w = {0};
+    for (int i = 0; i < threads; i++) {
+      const struct worst *part = &sweeps[i].worst[mode];
+      note(&w, part->ulps, part->x, part->y);
+    }
+    printf("%-12s %-5s %3d operations, max %6.3f ULP at %-14.9g (%a)", row->name, mode ? "fused" : "split",
+           row->operations, w.ulps, w.x, w.x);
+    if (row->is_binary) printf(", %-14.9g (%a)", w.y, w.y);
+    putchar('\n');
     CHECK(w.ulps > 0 && w.ulps <= row->bound);
   }
   fflush(stdout);
 }
-
-/* Values written by hand: from the definition, or (the inexact ones) from tables of the functions. */
-struct value {
-  const char *row;
-  double x, want, ulps;
-};
-#define INF INFINITY
-static const struct value values[] = {
-    {"exp.f32", 0, 1, 0},
-    {"exp.f32", -0.0, 1, 0},
-    {"exp.f32", 1, 2.718281828459045, 1},
-    {"exp.f32", 89, INF, 0},
-    {"exp.f32", 88.72284, INF, 0},
-    {"exp.f32", 0x1.62e37cp+6, 3.4004887666492248e38, 2},
-    {"exp.f32", -100, 3.720075976020836e-44, 0.6},
-    {"exp.f32", -87.5, 9.982350930569248e-39, 1},
-    {"exp.f32", -103.5, 0x1p-149, 0.5},
-    {"exp.f32", -104, 0, 0},
-    {"exp.f32", -INF, 0, 0},
-    {"exp.f32", INF, INF, 0},
-    {"exp.f32", FLT_MAX, INF, 0},
-    {"exp.f32", -FLT_MAX, 0, 0},
-    {"exp.f32", NAN, NAN, 0},
-    {"log.f32", 1, 0, 0},
-    {"log.f32", 0, -INF, 0},
-    {"log.f32", -0.0, -INF, 0},
-    {"log.f32", -1, NAN, 0},
-    {"log.f32", -0x1p-149, NAN, 0},
-    {"log.f32", -INF, NAN, 0},
-    {"log.f32", INF, INF, 0},
-    {"log.f32", NAN, NAN, 0},
-    {"log.f32", 10, 2.302585092994046, 1},
-    {"log.f32", 0x1p-149, -103.27892990343184, 1},
-    {"log.f32", 0x1p-126, -87.33654475055310, 1},
-    {"log.f32", FLT_MAX, 88.72283905206835, 1},
-    {"tanh.f32", 0, 0, 0},
-    {"tanh.f32", -0.0, -0.0, 0},
-    {"tanh.f32", 100, 1, 0},
-    {"tanh.f32", -100, -1, 0},
-    {"tanh.f32", INF, 1, 0},
-    {"tanh.f32", -INF, -1, 0},
-    {"tanh.f32", NAN, NAN, 0},
-    {"tanh.f32", 0x1p-149, 0x1p-149, 0},
-    {"tanh.f32", -0x1.8p-140, -0x1.8p-140, 0},
-    {"tanh.f32", 0.5, 0.46211715726000976, 2},
-    {"erf.f32", 0, 0, 0},
-    {"erf.f32", -0.0, -0.0, 0},
-    {"erf.f32", 3e-12, 3.385137501286538e-12, 1},
-    {"erf.f32", 5e-20, 5.641895835477563e-20, 1},
-    {"erf.f32", -0x1p-149, -0x1p-149, 0},
-    {"erf.f32", 0x1p-140, 578 * 0x1p-149, 0},
-    {"erf.f32", 1, 0.8427007929497149, 1},
-    {"erf.f32", 100, 1, 0},
-    {"erf.f32", -INF, -1, 0},
-    {"erf.f32", INF, 1, 0},
-    {"erf.f32", NAN, NAN, 0},
-    {"sigmoid.f32", 0, 0.5, 0},
-    {"sigmoid.f32", -0.0, 0.5, 0},
-    {"sigmoid.f32", 100, 1, 0},
-    {"sigmoid.f32", INF, 1, 0},
-    {"sigmoid.f32", -INF, 0, 0},
-    {"sigmoid.f32", -FLT_MAX, 0, 0},
-    {"sigmoid.f32", -103, 0x1p-149, 0.5},
-    {"sigmoid.f32", -90, 8.194012623990515e-40, 1},
-    {"sigmoid.f32", -1, 0.2689414213699951, 2},
-    {"sigmoid.f32", NAN, NAN, 0},
-    {"exp.f64", 0, 1, 0},
-    {"exp.f64", -0.0, 1, 0},
-    {"exp.f64", 1, 2.718281828459045, 1},
-    {"exp.f64", 709.7, 1.6549840276802644e308, 2},
-    {"exp.f64", 709.79, INF, 0},
-    {"exp.f64", 710, INF, 0},
-    {"exp.f64", -745, 0x1p-1074, 0},
-    {"exp.f64", -746, 0, 0},
-    {"exp.f64", INF, INF, 0},
-    {"exp.f64", -INF, 0, 0},
-    {"exp.f64", DBL_MAX, INF, 0},
-    {"exp.f64", -DBL_MAX, 0, 0},
-    {"exp.f64", NAN, NAN, 0},
-    {"log.f64", 1, 0, 0},
-    {"log.f64", 0, -INF, 0},
-    {"log.f64", -0.0, -INF, 0},
-    {"log.f64", -1, NAN, 0},
-    {"log.f64", -0x1p-1074, NAN, 0},
-    {"log.f64", -INF, NAN, 0},
-    {"log.f64", INF, INF, 0},
-    {"log.f64", NAN, NAN, 0},
-    {"log.f64", 10, 2.302585092994046, 1},
-    {"log.f64", 0x1p-1074, -744.4400719213812, 1},
-    {"log.f64", 0x1p-1022, -708.3964185322641, 1},
-    {"log.f64", DBL_MAX, 709.782712893384, 1},
-    {"tanh.f64", -0.0, -0.0, 0},
-    {"tanh.f64", 100, 1, 0},
-    {"tanh.f64", -100, -1, 0},
-    {"tanh.f64", INF, 1, 0},
-    {"tanh.f64", -INF, -1, 0},
-    {"tanh.f64", NAN, NAN, 0},
-    {"tanh.f64", 0x1p-1074, 0x1p-1074, 0},
-    {"tanh.f64", 0.5, 0.46211715726000976, 2},
-    {"erf.f64", -0.0, -0.0, 0},
-    {"erf.f64", 3e-12, 3.385137501286538e-12, 1},
-    {"erf.f64", 5e-20, 5.641895835477563e-20, 1},
-    {"erf.f64", -0x1p-1074, -0x1p-1074, 0},
-    {"erf.f64", 1, 0.8427007929497149, 1},
-    {"erf.f64", 100, 1, 0},
-    {"erf.f64", -INF, -1, 0},
-    {"erf.f64", NAN, NAN, 0},
-    {"sigmoid.f64", 0, 0.5, 0},
-    {"sigmoid.f64", 100, 1, 0},
-    {"sigmoid.f64", INF, 1, 0},
-    {"sigmoid.f64", -INF, 0, 0},
-    {"sigmoid.f64", -DBL_MAX, 0, 0},
-    {"sigmoid.f64", -745, 0x1p-1074, 0},
-    {"sigmoid.f64", -746, 0, 0},
-    {"sigmoid.f64", -1, 0.2689414213699951, 2},
-    {"sigmoid.f64", NAN, NAN, 0},
-};
 
 static const struct row *find_row(const char *name) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -307,10 +244,10 @@ static void check_values(void) {
     const struct value *v = &values[i];
     const struct row *row = find_row(v->row);
     for (int mode = 0; CHECK(row) && mode < 2; mode++) {
-      double got = row->at(v->x, mode);
+      double got = row->at(v->x, v->y, mode);
       double ulps = row->is_f32 ? ulps_f32((float)got, v->want) : ulps_f64(got, (long double)v->want);
       if (CHECK(ulps <= v->ulps)) continue;
-      printf("  %s(%a) %s: expected %a, found %a\n", v->row, v->x, mode ? "fused" : "split", v->want, got);
+      printf("  %s(%a, %a) %s: expected %a, found %a\n", v->row, v->x, v->y, mode ? "fused" : "split", v->want, got);
     }
   }
 }

@@ -25,6 +25,8 @@ BITCAST(f64, i64, double, int64_t)
 BITCAST(i64, f64, int64_t, double)
 BITCAST(f64, u64, double, uint64_t)
 BITCAST(u64, f64, uint64_t, double)
+BITCAST(u64, i64, uint64_t, int64_t)
+BITCAST(i64, u64, int64_t, uint64_t)
 
 #define FLOAT_OPS(T, type, suffix) \
   static inline type mad_split_##T(type a, type b, type c) { return a * b + c; } \
@@ -39,35 +41,30 @@ BITCAST(u64, f64, uint64_t, double)
   static inline type copysign_##T(type a, type b) { return copysign##suffix(a, b); } \
   static inline type max_##T(type a, type b) { return a > b || a != a ? a : b; } \
   static inline type min_##T(type a, type b) { return a < b || a != a ? a : b; } \
-  static inline bool isnan_##T(type a) { return a != a; }
+  static inline bool isnan_##T(type a) { return a != a; } \
+  static inline bool isinf_##T(type a) { return a - a != a - a && a == a; }
 FLOAT_OPS(f32, float, f)
 FLOAT_OPS(f64, double, )
 
-#define INT_OPS(T, type, unsigned_type, bits) \
+#define INT_OPS(T, type, unsigned_type, bits, right) \
   static inline type shl_##T(type a, type n) { return (unsigned_type)n >= bits ? 0 : (type)((unsigned_type)a << n); } \
-  static inline type shr_##T(type a, type n) { return a >> ((unsigned_type)n >= bits ? bits - 1 : n); } \
+  static inline type shr_##T(type a, type n) { return (unsigned_type)n >= bits ? right : (type)(a >> n); } \
   static inline type bitand_##T(type a, type b) { return a & b; } \
   static inline type bitor_##T(type a, type b) { return a | b; } \
   static inline type bitxor_##T(type a, type b) { return a ^ b; }
-INT_OPS(i32, int32_t, uint32_t, 32)
-INT_OPS(i64, int64_t, uint64_t, 64)
+INT_OPS(i32, int32_t, uint32_t, 32, a < 0 ? -1 : 0)
+INT_OPS(i64, int64_t, uint64_t, 64, a < 0 ? -1 : 0)
+INT_OPS(u32, uint32_t, uint32_t, 32, 0)
+INT_OPS(u64, uint64_t, uint64_t, 64, 0)
 
-static inline uint64_t shr_u64(uint64_t a, uint64_t n) { return n >= 64 ? 0 : a >> n; }
-static inline uint64_t shl_u64(uint64_t a, uint64_t n) { return n >= 64 ? 0 : a << n; }
-static inline uint64_t bitand_u64(uint64_t a, uint64_t b) { return a & b; }
-static inline uint64_t bitor_u64(uint64_t a, uint64_t b) { return a | b; }
+#define INT_CAST(FROM, TO, from, to) \
+  static inline to cast_##FROM##_##TO(from a) { return (to)a; }
+INT_CAST(u32, i32, uint32_t, int32_t)
+INT_CAST(u32, u64, uint32_t, uint64_t)
+INT_CAST(u64, u32, uint64_t, uint32_t)
+INT_CAST(u64, i64, uint64_t, int64_t)
 
 static inline float cast_i32_f32(int32_t a) { return (float)a; }
 static inline double cast_i64_f64(int64_t a) { return (double)a; }
-static inline int32_t cast_f32_i32(float a) {
-  if (a != a) return 0;
-  if (a >= 0x1p31f) return INT32_MAX;
-  return a < -0x1p31f ? INT32_MIN : (int32_t)a;
-}
-static inline int64_t cast_f64_i64(double a) {
-  if (a != a) return 0;
-  if (a >= 0x1p63) return INT64_MAX;
-  return a < -0x1p63 ? INT64_MIN : (int64_t)a;
-}
 
 #endif

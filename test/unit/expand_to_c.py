@@ -4,7 +4,7 @@
 
 Independent of the formula reader in ir/, so that the accuracy test judges the text of the table and nothing else.
 Every row becomes two C functions, NAME_DTYPE_split (mad = multiply, then add) and NAME_DTYPE_fused (mad = fma), and a
-line ROW(NAME, DTYPE, bound, operations) inside #ifdef ROW. Needs the helpers that expand_accuracy.c defines.
+line ROWn(NAME, DTYPE, bound, operations) of EACH_ROW, n being the number of operands. Needs expand_ops.h.
 Without the second path the number of distinct operations of every row is printed instead.
 """
 import re
@@ -18,7 +18,9 @@ LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*"
 LOGIC, COMPARE = ("||", "&&"), LEVELS[2]
 UNARY = ("sqrt", "rint", "floor", "ceil", "trunc", "abs")
 SAME = ("min", "max", "copysign", "shl", "shr", "bitand", "bitor", "bitxor", "mad", "fma")
-CASTS = ("i32", "i64", "f32", "f64")
+CASTS = ("i32", "i64", "u32", "u64", "f32", "f64")
+OPERANDS = {"pow": ("x", "y"), "atan2": ("x", "y")}  # the others have x alone
+STRING = r'"(?:[^"\\]|\\.)*"'
 
 
 class Node:
@@ -34,9 +36,9 @@ class Node:
 class Reader:
     """Recursive descent over one formula; types are settled bottom-up, open literals take the other operand's."""
 
-    def __init__(self, text, dtype, defined):
+    def __init__(self, text, dtype, operands, defined):
         self.tokens, self.place, self.dtype, self.defined = [], 0, dtype, defined
-        self.names = {"x": Node(("x",), (), dtype)}
+        self.names = {name: Node(("operand", name), (), dtype) for name in operands}
         at = 0
         text = text.rstrip()
         while at < len(text):
@@ -112,17 +114,19 @@ class Reader:
             self.take()
             args.append(self.level(0))
         self.take(")")
+        if name in CASTS and args[0].is_literal():
+            return Node(args[0].head, (), name)
         if name in ("bitcast",) + CASTS:
             return Node(("cast", name), (settle(args[0], self.dtype),), target or name)
         if name == "select":
             return Node(("call", name), (args[0],) + unify(args[1:], self.dtype), unify(args[1:], self.dtype)[0].dtype)
-        if name == "isnan":
+        if name in ("isnan", "isinf"):
             return Node(("call", name), (settle(args[0], self.dtype),), "bool")
         if name in UNARY + SAME:
             args = unify(args, self.dtype)
             return Node(("call", name), args, args[0].dtype)
         if (name.upper(), self.dtype) in self.defined:
-            return Node(("row", name), (settle(args[0], self.dtype),), self.dtype)
+            return Node(("row", name), tuple(settle(a, self.dtype) for a in args), self.dtype)
         raise NameError("unknown function '%s'" % name)
 
 
@@ -159,8 +163,8 @@ class Emitter:
         self.mode, self.lines, self.seen, self.count = mode, [], {}, 0
 
     def value(self, node):
-        if node.head[0] == "x":
-            return "x"
+        if node.head[0] == "operand":
+            return node.head[1]
         if node.head[0] == "literal":
             return emit_literal(node.head[1], node.dtype)
         text = self.expression(node, [self.value(a) for a in node.args])
@@ -181,7 +185,7 @@ class Emitter:
         if kind == "cast":
             return "%s_%s_%s(%s)" % (name if name == "bitcast" else "cast", source, node.dtype, args[0])
         if kind == "row":
-            return "%s_%s_%s(%s)" % (name, node.dtype, self.mode, args[0])
+            return "%s_%s_%s(%s)" % (name, node.dtype, self.mode, ", ".join(args))
         if name == "select":
             return "%s ? %s : %s" % tuple(args)
         if name == "mad":
@@ -189,16 +193,23 @@ class Emitter:
         return "%s_%s(%s)" % (name, source, ", ".join(args))
 
 
+def joined(text, macros):
+    """The text that string literals and names of macros, one behind the other, stand for."""
+    return "".join(macros[part] if part in macros else part[1:-1] for part in re.findall(r"%s|\w+" % STRING, text))
+
+
 def rows(path):
     with open(path, encoding="utf-8") as f:
         text = re.sub(r"^\s*//[^\n]*", "", f.read(), flags=re.M)
-    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-    string = r'"(?:[^"\\]|\\.)*"'
-    strings = r"((?:%s\s*)+)" % string
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S).replace("\\\n", " ")
+    macros = {}
+    for name, parts in re.findall(r"^#define (\w+) (.*)$", text, flags=re.M):
+        macros[name] = joined(parts, macros)
+    text = re.sub(r"^#.*$", "", text, flags=re.M)
+    strings = r"((?:(?:%s|\w+)\s*)+)" % STRING
     row = re.compile(r"EXPAND\(\s*(\w+)\s*,\s*(\w+)\s*,\s*([\d.]+)\s*,\s*%s,\s*%s\)" % (strings, strings))
     for m in row.finditer(text):
-        formula = "".join(s[1:-1] for s in re.findall(string, m.group(5)))
-        yield m.group(1), m.group(2).lower(), m.group(3), formula
+        yield m.group(1), m.group(2).lower(), m.group(3), joined(m.group(5), macros)
     if row.sub("", text).strip():
         sys.exit("not a row: '%s'" % row.sub("", text).strip()[:60])
 
@@ -210,19 +221,21 @@ def main():
     out = ["// Generated from ir/expand.def by expand_to_c.py."]
     for name, dtype, bound, formula in rows(sys.argv[1]):
         try:
-            result = Reader(formula, dtype, defined).formula()
+            operands = OPERANDS.get(name.lower(), ("x",))
+            result = Reader(formula, dtype, operands, defined).formula()
         except (SyntaxError, TypeError, NameError, KeyError) as error:
             sys.exit("EXPAND(%s, %s): %s" % (name, dtype.upper(), error))
         for mode in ("split", "fused"):
             emitter = Emitter(mode)
             value = emitter.value(result)
-            function = "static inline %s %s_%s_%s(%s x)" % (C_TYPE[dtype], name.lower(), dtype, mode, C_TYPE[dtype])
+            params = ", ".join("%s %s" % (C_TYPE[dtype], operand) for operand in operands)
+            function = "static inline %s %s_%s_%s(%s)" % (C_TYPE[dtype], name.lower(), dtype, mode, params)
             out += [function + " {"] + emitter.lines + ["  return %s;" % value, "}"]
         inlined = sum(size[f, dtype] - 1 for f in set(re.findall(r"(\w+)\(", formula)) if (f, dtype) in size)
         size[name.lower(), dtype] = emitter.count + inlined
         defined.add((name, dtype))
         row = (name.lower(), dtype, bound, size[name.lower(), dtype])
-        out.append("#define ROW_%s_%s ROW(%s, %s, %s, %d)" % ((name, dtype) + row))
+        out.append("#define ROW_%s_%s ROW%d(%s, %s, %s, %d)" % ((name, dtype, len(operands)) + row))
         if len(sys.argv) == 2:
             print("%-8s %s %3d operations" % (name.lower(), dtype, size[name.lower(), dtype]))
     out.append("#define EACH_ROW " + " ".join("ROW_%s_%s" % d for d in sorted(defined)))

@@ -11,7 +11,7 @@ INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SMALL = ["i4", "u4", "f8e4m3", "f8e5m2"]  # the interpreter's alone
 ARRAYS = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
           "f16": "f2", "f32": "f4", "f64": "f8"}
-UNARY_FLOAT = ["exp", "log", "tanh", "erf", "sigmoid", "sqrt", "rsqrt", "nn.gelu", "nn.gelu_tanh", "nn.silu", "nn.selu",
+UNARY_FLOAT = ["exp", "log", "tanh", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erf", "sigmoid", "sqrt", "rsqrt", "nn.gelu", "nn.gelu_tanh", "nn.silu", "nn.selu",
                "nn.softplus", "nn.hard_sigmoid", "nn.hard_swish", "nn.leakyrelu", "nn.softmax"]
 UNARY_ANY = ["abs", "negative", "sign", "floor", "ceil", "round", "trunc", "square", "nn.relu", "nn.relu6"]
 BINARY = ["add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "maximum", "minimum"]
