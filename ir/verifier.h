@@ -8,23 +8,29 @@
 #include "../base/vec.h"
 #include "infer.h"
 
-/* What is visible at a point: values, their names, symbols. Entered when defined, left with their region. */
+/* A name that is visible at a point. Entered when what it names is defined, left with its region, like the values. */
 typedef struct ir_visible {
-  const ir_value *value;   /* or */
-  const ir_expr *symbol;   /* a SYMBOL */
+  const ir_expr *symbol;   /* a SYMBOL; NULL: a value has the name */
   const ir_string *name;   /* of the value when it was entered */
   bool bare;               /* an axis or a loop variable: printed without % */
 } ir_visible;
+
+typedef struct ir_verify_place {
+  size_t values, names;
+} ir_verify_place;
 
 typedef struct ir_verifier {
   ir_module *module;
   ir_context *context;
   ir_func *func;          /* being looked at; NULL between functions */
   const ir_facts *facts;
-  ir_arena arena;         /* for one function */
+  ir_arena arena;         /* of one function, reset behind each operation */
+  ir_arena scope;         /* of one function: what stands in `visible` and the maps */
   size_t errors;
+  const ir_value **values; /* that are visible; on the heap. A value's id is its place here, plus 1; true only where it stands there */
+  size_t value_count, value_capacity;
   ir_vec(ir_visible) visible;
-  ir_map value_at, name_at, bare_at; /* value or name -> its place in `visible`, plus 1; true only where it stands there */
+  ir_map symbol_at, name_at, bare_at; /* symbol or name -> its place in `visible`, plus 1; true only where it stands there */
   bool impure;            /* the function or closure around may have effects */
   bool plans;             /* the function has planned memory */
   bool infers;            /* the signature is sound, so that types can be inferred */
@@ -37,14 +43,17 @@ bool ir_verify_fail_op(ir_verifier *v, const ir_op *op, const char *format, ...)
 
 /* --- names and symbols --- */
 /* Enters VALUE; reports a visible name. BARE: it prints without %. */
-void ir_verify_define(ir_verifier *v, const ir_value *value, bool bare, ir_range range);
+void ir_verify_define(ir_verifier *v, ir_value *value, bool bare, ir_range range);
 bool ir_verify_sees(const ir_verifier *v, const ir_value *value);
 bool ir_verify_sees_symbol(const ir_verifier *v, const ir_expr *symbol);
 /* Enters the symbols that stand alone in TYPE (in tensors, shapes and tuples of them) and are not visible yet. */
 void ir_verify_bind_type(ir_verifier *v, const ir_type *type);
 void ir_verify_bind_symbol(ir_verifier *v, const ir_expr *symbol);
-static inline size_t ir_verify_mark(const ir_verifier *v) { return v->visible.count; }
-static inline void ir_verify_leave(ir_verifier *v, size_t mark) { v->visible.count = mark; }
+static inline ir_verify_place ir_verify_mark(const ir_verifier *v) { return (ir_verify_place){v->value_count, v->visible.count}; }
+static inline void ir_verify_leave(ir_verifier *v, ir_verify_place mark) {
+  v->value_count = mark.values;
+  v->visible.count = mark.names;
+}
 
 /* --- expressions and types --- */
 /* TYPE speaks of visible symbols, existing devices, and i64 extents that are not negative. WHAT: "result 0". */

@@ -126,7 +126,11 @@ static void check_func(ir_verifier *v, ir_func *func) {
   v->func = NULL;
   v->visible.count = v->visible.capacity = 0;
   v->visible.at = NULL;
-  v->value_at = v->name_at = v->bare_at = (ir_map){0};
+  v->symbol_at = v->name_at = v->bare_at = (ir_map){0};
+  ir_heap_free(v->values);
+  v->values = NULL;
+  v->value_count = v->value_capacity = 0;
+  ir_arena_free(&v->scope);
   ir_arena_free(&v->arena);
 }
 

@@ -163,7 +163,7 @@ bool ir_verify_type(ir_verifier *v, ir_range range, const char *what, const ir_t
   bool sound = true;
   if (type->device) sound = check_device(v, range, what, type->device);
   bool shaped = type->kind == IR_TYPE_TENSOR || type->kind == IR_TYPE_SHAPE;
-  size_t mark = ir_verify_mark(v);
+  ir_verify_place mark = ir_verify_mark(v);
   if (type->kind == IR_TYPE_FUNC) {
     for (size_t i = 0; i < type->count; i++) ir_verify_bind_type(v, ir_type_field(type, i));
   }

@@ -141,7 +141,7 @@ void ir_verify_closure(ir_verifier *v, const ir_op *op) {
   bool fits = type->kind == IR_TYPE_FUNC && type->ranked && type->count == region->arg_count;
   for (size_t i = 0; fits && i < region->arg_count; i++) fits = region->args[i]->type == ir_type_field(type, i);
   if (!fits) ir_verify_fail_op(v, op, "type %s does not fit its parameters", ir_type_text(&v->arena, type));
-  size_t mark = ir_verify_mark(v);
+  ir_verify_place mark = ir_verify_mark(v);
   ir_verify_bind_closure(v, op);
   for (size_t i = 0; i < ir_get_count(op, "where"); i++) {
     const ir_expr *condition = ir_get_expr_at(op, "where", i);

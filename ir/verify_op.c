@@ -50,7 +50,7 @@ static void check_place(ir_verifier *v, const ir_op *op) {
 static bool check_attrs(ir_verifier *v, const ir_op *op) {
   const ir_op_def *row = ir_op_row(op);
   bool sound = true;
-  size_t mark = ir_verify_mark(v);
+  ir_verify_place mark = ir_verify_mark(v);
   if (ir_is(op, IR_CLOSURE)) ir_verify_bind_closure(v, op);
   for (size_t i = 0; i < row->attr_count; i++) {
     const ir_attr *attr = ir_op_slots(op)[i];
@@ -137,9 +137,11 @@ static bool check_types(ir_verifier *v, ir_op *op) {
 
 static void define_results(ir_verifier *v, const ir_op *op) {
   for (size_t i = 0; i < op->result_count; i++) {
-    const ir_value *result = ir_op_result(op, i);
+    ir_value *result = ir_op_result(op, i);
     if (ir_is(op, IR_MATCH_CAST)) ir_verify_bind_type(v, result->type);
+    ir_arena_mark mark = ir_arena_get_mark(&v->arena);
     ir_verify_type(v, op->range, ir_arena_printf(&v->arena, "%s: result %zu", ir_op_row(op)->name, i), result->type);
+    ir_arena_reset(&v->arena, mark);
     ir_verify_define(v, result, false, op->range);
   }
 }
@@ -185,12 +187,14 @@ static bool visit(ir_verifier *v, ir_region *region, ir_op *op) {
   if (sound) sound = check_attrs(v, op);
   sound &= visit_regions(v, op);
   if (sound) check_flags(v, op);
+  ir_arena_mark mark = ir_arena_get_mark(&v->arena);
   if (sound && v->infers && check_types(v, op)) {
     ir_verify_prim_op(v, op);
     ir_verify_inplace(v, op);
     ir_verify_closure(v, op);
     ir_verify_effects(v, op);
   }
+  ir_arena_reset(&v->arena, mark);
   for (size_t i = 0; i < op->result_count; i++) {
     if (!ir_op_result(op, i)->type) return false;
   }
@@ -201,7 +205,7 @@ static bool visit(ir_verifier *v, ir_region *region, ir_op *op) {
 static bool define_args(ir_verifier *v, const ir_region *region, ir_range range) {
   bool bare = region->parent && (ir_is(region->parent, IR_COMPUTE) || ir_is(region->parent, IR_FOR));
   for (size_t i = 0; i < region->arg_count; i++) {
-    const ir_value *arg = region->args[i];
+    ir_value *arg = region->args[i];
     if (!arg || !arg->type) return ir_verify_fail(v, range, "argument %zu of the region has no type", i);
     if (ir_value_region(arg) != region || arg->index != i) return ir_verify_fail(v, range, "argument %zu belongs to another region", i);
     if (!check_uses(v, range, arg)) return false;
@@ -215,7 +219,7 @@ static bool define_args(ir_verifier *v, const ir_region *region, ir_range range)
 bool ir_verify_region(ir_verifier *v, ir_region *region) {
   ir_range range = region->parent ? region->parent->range : v->func->item.range;
   if (region->func != v->func) return ir_verify_fail(v, range, "a region belongs to another function");
-  size_t mark = ir_verify_mark(v);
+  ir_verify_place mark = ir_verify_mark(v);
   bool sound_args = define_args(v, region, range), sound = sound_args;
   for (ir_op *op = region->first; op && sound_args; op = op->next) {
     bool linked = op->code < IR_OP_COUNT && op->region == region && (!op->next || op->next->prev == op);
