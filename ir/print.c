@@ -20,8 +20,30 @@ static bool has_axes(const ir_region *region) {
 }
 
 static void number_value(struct numbering *n, const ir_value *value) {
+  ir_printer *p = n->printer;
   if (value->name) return;
-  ir_map_put(&n->printer->arena, &n->printer->numbers, value, (void *)(++n->next));
+  n->next++;
+  if (!p->by_id) {
+    ir_map_put(&p->arena, &p->numbers, value, (void *)n->next);
+    return;
+  }
+  ((ir_value *)(uintptr_t)value)->id = (uint32_t)n->next;
+  *ir_push(&p->arena, &p->numbered) = value;
+}
+
+uintptr_t ir_printer_number_of(const ir_printer *p, const ir_value *value) {
+  if (!p->by_id) return (uintptr_t)ir_map_get(&p->numbers, value);
+  bool own = value->id && value->id <= p->numbered.count && p->numbered.at[value->id - 1] == value;
+  return own ? value->id : 0;
+}
+
+static size_t count_results(const ir_region *region, unsigned depth) {
+  size_t count = region && depth <= IR_PRINT_MAX_DEPTH ? region->arg_count : 0;
+  for (const ir_op *op = region && depth <= IR_PRINT_MAX_DEPTH ? region->first : NULL; op; op = op->next) {
+    count += op->result_count;
+    for (size_t i = 0; i < op->region_count; i++) count += count_results(ir_op_region(op, i), depth + 1);
+  }
+  return count;
 }
 
 static void number_region(struct numbering *n, const ir_region *region, unsigned depth) {
@@ -79,7 +101,10 @@ void ir_printer_number(ir_printer *p, const ir_func *func) {
   ir_arena_free(&p->arena);
   p->arena = (ir_arena){0};
   p->numbers = p->axes = (ir_map){0};
+  p->numbered.at = NULL;
+  p->numbered.count = p->numbered.capacity = 0;
   p->func = func;
+  if (p->by_id) ir_vec_reserve(&p->arena, (void **)&p->numbered.at, &p->numbered.capacity, count_results(func->body, 0), sizeof *p->numbered.at);
   struct numbering n = {.printer = p};
   number_region(&n, func->body, 0);
   if (n.axes.count) name_axes(&n, func);
@@ -211,6 +236,7 @@ static void end(ir_printer *p) { ir_arena_free(&p->arena); }
 
 void ir_print_module(ir_text *out, const ir_module *module, const ir_print_options *options) {
   ir_printer p = start(out, options);
+  p.by_id = true;
   ir_text_put(out, "rill 1\nmodule");
   ir_printer_with(&p, module->attrs);
   ir_text_put(out, " {\n");

@@ -8,6 +8,9 @@ typedef struct ir_print_options {
   bool locs;          /* also positions that the parser added */
   bool strip_locs;    /* not even written ones */
   size_t elide_above; /* resources of more bytes print as `elided`; 0: never */
+  /* Of ir_print_module: takes away what the text holds, some 64 KiB at a time; NULL: the text gets the whole module. */
+  void (*flush)(void *user, ir_text *text);
+  void *user;
 } ir_print_options;
 
 /* Canonical text. OPTIONS may be NULL. Total: broken IR prints with <<...>> markers. */

@@ -59,7 +59,7 @@ void ir_printer_value(ir_printer *p, const ir_value *value) {
     ir_printer_name(p, '%', value->name);
     return;
   }
-  uintptr_t number = (uintptr_t)ir_map_get(&p->numbers, value);
+  uintptr_t number = ir_printer_number_of(p, value);
   if (number)
     ir_text_printf(p->out, "%%%zu", (size_t)(number - 1));
   else

@@ -498,6 +498,8 @@ void ir_printer_op(ir_printer *p, const ir_op *op, unsigned indent) {
   location(p, op);
 }
 
+enum { FLUSHED = 1 << 16 /* bytes, about, that are handed on at a time */ };
+
 void ir_printer_region(ir_printer *p, const ir_region *body, unsigned indent) {
   if (p->depth >= IR_PRINT_MAX_DEPTH) {
     ir_text_put(p->out, "<<nested too deep>>");
@@ -511,6 +513,7 @@ void ir_printer_region(ir_printer *p, const ir_region *body, unsigned indent) {
     ir_printer_indent(p, indent + 2);
     ir_printer_op(p, op, indent + 2);
     ir_text_char(p->out, '\n');
+    if (p->by_id && p->options.flush && p->out->length >= FLUSHED) p->options.flush(p->options.user, p->out);
   }
   ir_printer_indent(p, indent);
   ir_text_char(p->out, '}');

@@ -3,6 +3,7 @@
 #ifndef RILL_IR_PRINTER_H
 #define RILL_IR_PRINTER_H
 
+#include "../base/vec.h"
 #include "print.h"
 
 enum { IR_PRINT_MAX_NODES = 4096, IR_PRINT_MAX_DEPTH = 2000 };
@@ -13,6 +14,8 @@ typedef struct ir_printer {
   const ir_func *func; /* whose values are numbered */
   ir_arena arena;
   ir_map numbers; /* unnamed value -> its number + 1 */
+  bool by_id;     /* a whole module is printed, so that nobody else uses the values' ids: these are the numbers + 1, and */
+  ir_vec(const ir_value *) numbered; /* this says whose they are */
   ir_map axes;    /* unnamed axis -> ir_string */
   unsigned depth; /* of regions */
   struct {        /* where the last position was found: the next one is mostly behind it */
@@ -31,6 +34,8 @@ typedef struct ir_printed {
 
 /* Numbers the unnamed values of FUNC (may be NULL) in pre-order. */
 void ir_printer_number(ir_printer *p, const ir_func *func);
+/* The number of an unnamed value + 1; 0 where it has none. */
+uintptr_t ir_printer_number_of(const ir_printer *p, const ir_value *value);
 /* Words joined by dots: what may stand without quotes. */
 bool ir_printer_is_word(ir_slice name);
 void ir_printer_value(ir_printer *p, const ir_value *value);

@@ -79,7 +79,13 @@ static void more_help(void *user, ir_text *text) {
   ir_pass_document(text, false);
 }
 
-/* Parses, transforms and prints one piece. */
+static void hand_on(void *user, ir_text *text) {
+  struct job *job = user;
+  ir_output_bytes(job->to, text->at, text->length);
+  text->length = 0;
+}
+
+/* Parses, transforms and prints one piece. Without others nothing can fail any more once it prints. */
 static bool process(void *user, const ir_source *source, const char *path, ir_text *out) {
   struct job *job = user;
   const ir_parse_options parse = {.allow_elided = job->options.allow_elided};
@@ -88,7 +94,9 @@ static bool process(void *user, const ir_source *source, const char *path, ir_te
   bool fine = ir_pipeline_run(module, &job->pipeline, &job->options.run);
   const ir_print_options print = {.locs = job->options.print_locs,
                                   .strip_locs = job->options.strip_locs,
-                                  .elide_above = job->options.elide_above};
+                                  .elide_above = job->options.elide_above,
+                                  .flush = job->to && !job->options.split ? hand_on : NULL,
+                                  .user = job};
   fine = fine && ir_weights_follow(module, job->to, job->options.copy_resources);
   if (fine && !job->options.no_print) ir_print_module(out, module, &print);
   ir_module_free(module);
