@@ -3,9 +3,10 @@
  *
  * Needs expand_rows.h, which expand_to_c.py writes from the table, so that the text of the table is judged and not the
  * code that reads it elsewhere. Without arguments: every 997th f32 pattern, and 200,000 samples a row of f64 or of two
- * operands. --all: all 2^32 patterns and 50 million samples, minutes a row. Further arguments pick rows, such as exp.f32. Prints the largest
- * error of each row and mode (split: mad multiplies, then adds; fused: mad is fma). A check fails where an error is
- * above the row's bound, a bound above 4, or a value written by hand missed.
+ * operands. --all: all 2^32 patterns and 50 million samples, a minute a row. Further arguments pick rows, such as
+ * exp.f32. Prints the largest error of each row and mode (split: mad multiplies, then adds; fused: mad is fma). A check
+ * fails where an error is above the row's bound, a bound above 4, a function that is odd or even does not give the same
+ * bits on both sides, or a value written by hand is missed.
  * The reference is the C library's double for f32 and its long double for f64, within 0.005 ULP of what they judge. */
 #include <float.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 #include "check.h"
 #include "expand_ops.h"
 #include "expand_rows.h"
+#include "expand_sweep.h"
 #include "expand_values.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the f64 reference needs a long double wider than double");
@@ -48,15 +50,6 @@ static double ulps_f64(double got, long double want) {
   exponent = exponent < -1022 ? -1022 : exponent > 1023 ? 1023 : exponent;
   if (value == 0 && clamped == 0) return !signbit(got) == !signbit(want) ? 0 : INFINITY;
   return (double)ldexpl(fabsl(value - clamped), 52 - exponent);
-}
-
-/* The largest error of a sweep and where it was met. */
-struct worst {
-  double ulps, x, y;
-};
-
-static void note(struct worst *w, double ulps, double x, double y) {
-  if (ulps > w->ulps) *w = (struct worst){ulps, x, y};
 }
 
 /* xorshift64*, so that the samples are the same everywhere. */
@@ -119,8 +112,6 @@ static void sample_pair(uint64_t i, uint64_t *state, double size, double *x, dou
   }
 }
 
-#define SAMPLE_f32(i, state) ((void)state, (double)bitcast_u32_f32((uint32_t)(i)))
-#define SAMPLE_f64(i, state) sample_f64(i, state)
 #define SIZE_f32 150
 #define SIZE_f64 1075
 #define REFERENCE_f32(F, ...) F(__VA_ARGS__)
@@ -131,20 +122,26 @@ static void sample_pair(uint64_t i, uint64_t *state, double size, double *x, dou
 #define TYPE_f64 double
 static uint64_t seed_of(uint64_t from) { return (from + 1) * UINT64_C(0x9e3779b97f4a7c15); }
 
-#define ROW1(F, T, bound, size) \
+#define AT(F, T) \
   static double at_##F##_##T(double x, double y, int mode) { \
     (void)y; \
     return mode ? F##_##T##_fused((TYPE_##T)x) : F##_##T##_split((TYPE_##T)x); \
-  } \
-  static void sweep_##F##_##T(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
+  }
+#define SWEEP_f32(F) \
+  AT(F, f32) \
+  SWEEP_PATTERNS(F)
+#define SWEEP_f64(F) \
+  AT(F, f64) \
+  static void sweep_##F##_f64(uint64_t from, uint64_t to, uint64_t step, struct worst out[2]) { \
     uint64_t state = seed_of(from); \
     for (uint64_t i = from; i < to; i += step) { \
-      double x = SAMPLE_##T(i, &state); \
-      WIDE_##T want = REFERENCE_##T(F, (WIDE_##T)x); \
-      note(&out[0], ulps_##T(F##_##T##_split((TYPE_##T)x), want), x, 0); \
-      note(&out[1], ulps_##T(F##_##T##_fused((TYPE_##T)x), want), x, 0); \
+      double x = sample_f64(i, &state); \
+      long double want = F##l(x); \
+      note(&out[0], ulps_f64(F##_f64_split(x), want), x, 0); \
+      note(&out[1], ulps_f64(F##_f64_fused(x), want), x, 0); \
     } \
   }
+#define ROW1(F, T, bound, size) SWEEP_##T(F)
 #define ROW2(F, T, bound, size) \
   static double at_##F##_##T(double x, double y, int mode) { \
     return mode ? F##_##T##_fused((TYPE_##T)x, (TYPE_##T)y) : F##_##T##_split((TYPE_##T)x, (TYPE_##T)y); \
