@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets/llvm/access.c - loads and stores. In a vectorized loop an access is one vector where neighbouring lanes touch
+/* targets/llvm/access.c - loads and stores; packed.c has those of i4 and u4. In a vectorized loop an access is one vector where neighbouring lanes touch
  * neighbouring elements, one element where they all touch the same, else a gather or a scatter. */
 #include "targets/llvm/llvm.h"
 
@@ -135,6 +135,7 @@ emit_value emit_load(emit_scope *scope, const ir_expr *load) {
   emit_place place = emit_find_place(scope, ir_op_operand(scope->op, load->arg), load->count, load->kids, false);
   if (!place.buffer) return emit_uniform_value(LLVMGetPoison(emit_type(f->unit, (ir_dtype)load->dtype, load->lanes)));
   emit_value result;
+  if (emit_is_packed(place.buffer->dtype) && place.buffer->width <= 1) return emit_load_packed(f, &place);
   if (f->width > 1) {
     result = load_lanes(f, &place);
   } else if (place.flat.varying) {
@@ -228,6 +229,10 @@ void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr
   emit_value v = emit_expr(scope, value);
   emit_place place = emit_find_place(scope, target, count, index, true);
   if (!place.buffer) return;
+  if (emit_is_packed(place.buffer->dtype) && place.buffer->width <= 1) {
+    emit_store_packed(f, &place, v.value);
+    return;
+  }
   if (f->width > 1) {
     store_lanes(f, &place, emit_to_memory(f, emit_spread(f, v), place.buffer->dtype));
     return;

@@ -296,7 +296,8 @@ LLVMValueRef emit_bytes(emit_function *f, ir_range range, const char *what, ir_d
   }
   f->overflow = NULL;
   /* Of 2^48 elements the bytes fit. */
-  LLVMValueRef bytes = LLVMBuildMul(f->builder, product, emit_i64(unit, (int64_t)emit_size(dtype) * lanes), "");
+  LLVMValueRef numbers = LLVMBuildMul(f->builder, product, emit_i64(unit, lanes), "");
+  LLVMValueRef bytes = emit_size_of(unit, f->builder, dtype, numbers);
   return LLVMBuildSelect(f->builder, empty, zero, bytes, "");
 }
 

@@ -167,13 +167,14 @@ LLVMValueRef emit_bitcast(emit_function *f, LLVMValueRef value, ir_dtype from, i
   return LLVMBuildBitCast(B, value, emit_type_like(emit_type(f->unit, to, 1), value), "");
 }
 
-/* --- memory: bool is a byte there --- */
+/* --- memory: bool is a byte there, and so is a single i4 or u4 --- */
 
 LLVMValueRef emit_from_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
+  if (emit_is_packed(dtype)) return LLVMBuildTrunc(B, value, emit_type_like(f->unit->i4, value), "");
   if (dtype != IR_BOOL) return value;
   return LLVMBuildICmp(B, LLVMIntNE, value, emit_int_of(LLVMTypeOf(value), 0), "");
 }
 
 LLVMValueRef emit_to_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype) {
-  return dtype == IR_BOOL ? LLVMBuildZExt(B, value, emit_type_like(f->unit->i8, value), "") : value;
+  return dtype == IR_BOOL || emit_is_packed(dtype) ? LLVMBuildZExt(B, value, emit_type_like(f->unit->i8, value), "") : value;
 }

@@ -28,15 +28,14 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct check *c, const ir
   return false;
 }
 
-static bool element(struct check *c, const ir_op *op, ir_dtype dtype, unsigned lanes) {
-  if (!emit_supports(dtype)) return fail(c, op, "compute with %s: not implemented on llvm", ir_dtype_name(dtype));
+static bool lanes_fit(struct check *c, const ir_op *op, unsigned lanes) {
   if (lanes > MOST_LANES) return fail(c, op, "compute with vectors of %u lanes: at most %d", lanes, MOST_LANES);
   return true;
 }
 
 static void check_node(void *user, const ir_expr *node) {
   struct check *c = user;
-  if (!element(c, c->op, (ir_dtype)node->dtype, node->lanes) || node->code != IR_S_LOAD) return;
+  if (!lanes_fit(c, c->op, node->lanes) || node->code != IR_S_LOAD) return;
   for (size_t i = 0; i < node->count; i++) {
     bool vector = node->kids[i]->lanes > 1, last = i + 1 == node->count;
     if (vector && !last) fail(c, c->op, "load with a vector as an index that is not the last");
@@ -53,7 +52,9 @@ static void check_attr(struct check *c, const ir_attr *attr) {
 
 static bool check_type(struct check *c, const ir_op *op, const ir_type *type) {
   if (!ir_is_tensor(type) && !ir_is_scalar(type)) return fail(c, op, "use a value of this type in a prim_func");
-  if (!element(c, op, ir_type_dtype(type), type->lanes)) return false;
+  if (!lanes_fit(c, op, type->lanes)) return false;
+  if (ir_is_tensor(type) && type->lanes > 1 && emit_is_packed(ir_type_dtype(type)))
+    return fail(c, op, "hold vectors of %s in a buffer: not implemented on llvm", ir_dtype_name(ir_type_dtype(type)));
   if (ir_is_tensor(type) && !type->ranked) return fail(c, op, "use a buffer of unknown rank");
   for (size_t i = 0; i < (ir_is_tensor(type) ? type->count : 0); i++) {
     if (!ir_type_dim(type, i)) return fail(c, op, "use a buffer of unknown extent");

@@ -72,7 +72,7 @@ static LLVMValueRef describe_values(emit_unit *unit, const emit_exports *list) {
         emit_private_text(unit, expected),
         LLVMConstInt(unit->i32, value->rank, 0),
         LLVMConstInt(unit->i8, codes[value->dtype], 0),
-        LLVMConstInt(unit->i8, emit_size(value->dtype) * 8, 0),
+        LLVMConstInt(unit->i8, ir_dtypes[value->dtype].bits, 0),
     };
     rows[i] = LLVMConstStructInContext(unit->llvm, row, ir_count_of(row), 0);
   }

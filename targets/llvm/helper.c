@@ -29,7 +29,7 @@ LLVMValueRef emit_allocate_tensor(emit_function *f, LLVMValueRef slot, ir_range 
     LLVMBuildStore(f->builder, dims[i], emit_element(f, unit->i64, f->extents, emit_i64(unit, (int64_t)i), true));
   }
   LLVMValueRef list = rank ? f->extents : LLVMConstNull(unit->ptr);
-  LLVMValueRef args[] = {f->context, list, emit_i64(unit, (int64_t)rank), emit_i64(unit, emit_size(dtype)),
+  LLVMValueRef args[] = {f->context, list, emit_i64(unit, (int64_t)rank), emit_i64(unit, ir_dtypes[dtype].bits),
                          emit_failure(unit, range, NULL, text.at)};
   ir_text_free(&text);
   LLVMValueRef memory = emit_call_support(f, "rill_support_allocate", unit->ptr, 5, args);

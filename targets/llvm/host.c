@@ -321,7 +321,8 @@ static void emit_tensor_to_shape(host *h, ir_op *op) {
   for (size_t i = 0; i < value->count; i++) {
     LLVMValueRef index = emit_i64(h->f.unit, (int64_t)i);
     LLVMValueRef at = emit_element(&h->f, emit_memory_type(h->f.unit, dtype, 1), from->data, index, true);
-    value->dims[i] = emit_cast(&h->f, host_load(h, at, dtype), dtype, IR_I64);
+    LLVMValueRef element = emit_is_packed(dtype) ? emit_packed_load(&h->f, from->data, index, true) : host_load(h, at, dtype);
+    value->dims[i] = emit_cast(&h->f, element, dtype, IR_I64);
     LLVMValueRef fine = emit_is_extent(&h->f, value->dims[i]);
     emit_require(&h->f, fine, op->range, ir_op_loc(op), "tensor_to_shape: {0} is no extent", 1, &value->dims[i]);
   }

@@ -243,17 +243,35 @@ static void begin_rounds(host *h, host_rounds *r) {
   }
 }
 
+/* Element by element: a round's output may begin in the middle of a byte. */
+static void stack_packed(host *h, const host_value *stack, LLVMValueRef first, LLVMValueRef count, const host_value *value) {
+  emit_function *f = &h->f;
+  if (ir_is_scalar(value->type)) {
+    emit_packed_store(f, stack->data, first, value->data, true);
+    return;
+  }
+  emit_loop loop = emit_loop_begin(f, emit_i64(f->unit, 0), count, 1, "element");
+  LLVMValueRef element = emit_packed_load(f, value->data, loop.counter, true);
+  emit_packed_store(f, stack->data, LLVMBuildAdd(B, first, loop.counter, ""), element, true);
+  emit_loop_end(f, &loop);
+}
+
 static void stack_output(host *h, host_rounds *r, size_t i, const host_value *value) {
   emit_unit *unit = h->f.unit;
   const host_value *stack = r->stacked[i];
   ir_dtype dtype = ir_type_dtype(stack->type);
-  LLVMValueRef bytes = emit_i64(unit, emit_size(dtype)), number = LLVMBuildLoad2(B, unit->i64, r->counter, "");
+  LLVMValueRef count = emit_i64(unit, 1), number = LLVMBuildLoad2(B, unit->i64, r->counter, "");
   for (size_t d = 0; d < value->count; d++) {
     LLVMValueRef same = LLVMBuildICmp(B, LLVMIntEQ, value->dims[d], stack->dims[d + 1], "");
     const char *text = ir_arena_printf(&h->f.arena, "a stacked output has extent {0} on axis %zu, expected {1}", d);
     emit_require(&h->f, same, r->op->range, NULL, text, 2, (LLVMValueRef[]){value->dims[d], stack->dims[d + 1]});
-    bytes = LLVMBuildMul(B, bytes, value->dims[d], "");
+    count = LLVMBuildMul(B, count, value->dims[d], "");
   }
+  if (emit_is_packed(dtype)) {
+    stack_packed(h, stack, LLVMBuildMul(B, number, count, ""), count, value);
+    return;
+  }
+  LLVMValueRef bytes = emit_size_of(unit, B, dtype, count);
   LLVMValueRef at = emit_element(&h->f, unit->i8, stack->data, LLVMBuildMul(B, number, bytes, ""), true);
   if (ir_is_scalar(value->type)) {
     host_store(h, value->data, at, dtype);

@@ -41,9 +41,8 @@ host_value *host_new(host *h, ir_range range, const ir_type *type) {
     emit_cannot(f, range, "hold a value of type %s: not implemented on llvm", ir_type_text(&f->arena, type));
     return NULL;
   }
-  bool element = ir_is_tensor(type) || ir_is_scalar(type);
-  if (element && (!emit_supports(ir_type_dtype(type)) || type->lanes > 1)) {
-    emit_cannot(f, range, "hold a value of type %s: %s is not implemented on llvm", ir_type_text(&f->arena, type), ir_dtype_name(ir_type_dtype(type)));
+  if ((ir_is_tensor(type) || ir_is_scalar(type)) && type->lanes > 1) {
+    emit_cannot(f, range, "hold a value of type %s: vectors are not implemented on llvm", ir_type_text(&f->arena, type));
     return NULL;
   }
   host_value *value = ir_new(&f->arena, host_value);

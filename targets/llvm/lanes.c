@@ -64,7 +64,7 @@ static bool scan_expr(struct analysis *a, const ir_op *op, const ir_expr *expr) 
   a->plan.size++;
   ir_dtype dtype = (ir_dtype)expr->dtype;
   bool computed = ir_is_float(dtype) || (dtype != IR_I64 && dtype != IR_BOOL);
-  unsigned bytes = ir_dtypes[dtype].bits / 8;
+  unsigned bytes = emit_size(dtype);
   if (computed && bytes > a->plan.bytes) a->plan.bytes = bytes;
   bool own = expr->code == IR_S_LOAD && ir_map_has(&a->own, ir_op_operand(op, expr->arg));
   for (size_t i = 0; i < expr->count; i++) {
@@ -93,8 +93,10 @@ static bool scan_store(struct analysis *a, const ir_op *op) {
     if (!scan_expr(a, op, at[i])) return false;
     varies |= expr_varies(a, op, at[i]);
   }
+  /* Neighbours share a byte, which is read, changed and written back. */
+  if (!own && emit_is_packed(ir_type_dtype(target->type))) return false;
   if (!own) note_access(a, op, target->type, index->count, at);
-  unsigned bytes = ir_dtypes[target->type->dtype].bits / 8;
+  unsigned bytes = emit_size(ir_type_dtype(target->type));
   if (bytes > a->plan.bytes) a->plan.bytes = bytes;
   /* Rounds that write the same element are in no order: the loop stays as it is. */
   return own ? !varies : varies;

@@ -48,7 +48,7 @@ typedef struct emit_unit {
   bool fma;        /* mad on floats is fused */
   bool measured;   /* context->launch is told of every kernel */
   bool whole;      /* this module is all there is: constants live in it, functions that nobody outside calls are internal */
-  LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
+  LLVMTypeRef i1, i4, i8, i16, i32, i64, half, f32, f64, ptr, nothing;
   LLVMTypeRef tensor_type, context_type, failure_type; /* of targets/llvm/abi.h */
   LLVMTypeRef entry_type; /* i32 (context, inputs, outputs): a graph function */
   const emit_side *side; /* whole: constants are there and not in this module; NULL: here */
@@ -74,15 +74,17 @@ LLVMValueRef emit_constant_data(emit_function *f, const ir_data *data);
 bool emit_unit_verify(emit_unit *unit);
 
 /* --- types (types.c) --- */
-/* Whether values of DTYPE can be computed with. */
-bool emit_supports(ir_dtype dtype);
-/* Of 8, 16, 32 or 64 bits. */
+/* i4 and u4: two elements a byte. */
+bool emit_is_packed(ir_dtype dtype);
+/* Of 4, 8, 16, 32 or 64 bits. */
 LLVMTypeRef emit_integer_type(const emit_unit *unit, unsigned bits);
-/* The type of a value in registers: bool is i1, bf16 is i16, f8 is i8. */
+/* The type of a value in registers: bool is i1, bf16 is i16, f8 is i8, u4 is i4. */
 LLVMTypeRef emit_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);
-/* The type of an element in memory: bool is i8. */
+/* The type of an element in memory: bool is i8; of i4 and u4 it is the byte that holds one, or two of an array. */
 LLVMTypeRef emit_memory_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes);
-unsigned emit_size(ir_dtype dtype); /* bytes of an element in memory */
+unsigned emit_size(ir_dtype dtype); /* bytes of a single element in memory */
+/* Those of COUNT elements of an array, an i64. */
+LLVMValueRef emit_size_of(const emit_unit *unit, LLVMBuilderRef builder, ir_dtype dtype, LLVMValueRef count);
 LLVMValueRef emit_constant(const emit_unit *unit, ir_dtype dtype, uint64_t bits);
 unsigned emit_lanes(LLVMValueRef value); /* 1 for what is no vector */
 /* ELEMENT, or a vector of it with as many lanes as MODEL has. */
@@ -257,6 +259,11 @@ typedef struct emit_place {
   bool proven;
   unsigned ramp;    /* lanes of a `base:lanes` access, else 0 */
 } emit_place;
+/* Arrays of i4 and u4 (packed.c): element FLAT of those at BASE, and the accesses of access.c. */
+LLVMValueRef emit_packed_load(emit_function *f, LLVMValueRef base, LLVMValueRef flat, bool in_bounds);
+void emit_packed_store(emit_function *f, LLVMValueRef base, LLVMValueRef flat, LLVMValueRef value, bool in_bounds);
+emit_value emit_load_packed(emit_function *f, const emit_place *place);
+void emit_store_packed(emit_function *f, const emit_place *place, LLVMValueRef value);
 /* Reads are clamped, writes get `on`. */
 emit_place emit_find_place(emit_scope *scope, ir_value *buffer, size_t count, const ir_expr *const *index, bool write);
 /* Proves 0 <= INDEX and INDEX + LANES <= EXTENT. */

@@ -51,6 +51,8 @@ static bool see_op(void *user, ir_op *op) {
     bool small = ir_type_static_dims(type, NULL, &count) && ir_dtype_bytes(ir_type_dtype(type), count, &bytes) && bytes * type->lanes <= LARGEST_LOCAL;
     *fine &= small && strcmp(ir_get_word(op, "scope"), "global") != 0;
   }
+  /* Rounds that write neighbours write one byte. */
+  if (ir_is(op, IR_STORE)) *fine &= !emit_is_packed(ir_type_dtype(ir_op_operand(op, 0)->type));
   *fine &= !ir_is(op, IR_ATOMIC_ADD) && !ir_is(op, IR_ATOMIC_MAX) && !ir_is(op, IR_ATOMIC_MIN);
   return *fine;
 }

@@ -2,32 +2,10 @@
 /* targets/llvm/types.c - element types and constants in LLVM's words. */
 #include "targets/llvm/llvm.h"
 
-bool emit_supports(ir_dtype dtype) {
-  switch (dtype) {
-  case IR_BOOL:
-  case IR_I8:
-  case IR_I16:
-  case IR_I32:
-  case IR_I64:
-  case IR_U8:
-  case IR_U16:
-  case IR_U32:
-  case IR_U64:
-  case IR_F16:
-  case IR_BF16:
-  case IR_F8E4M3:
-  case IR_F8E5M2:
-  case IR_F32:
-  case IR_F64: return true;
-  case IR_I4:
-  case IR_U4:
-  case IR_DTYPE_COUNT: return false;
-  }
-  return false;
-}
+bool emit_is_packed(ir_dtype dtype) { return ir_dtypes[dtype].bits < 8; }
 
 LLVMTypeRef emit_integer_type(const emit_unit *unit, unsigned bits) {
-  return bits == 8 ? unit->i8 : bits == 16 ? unit->i16 : bits == 32 ? unit->i32 : unit->i64;
+  return bits == 4 ? unit->i4 : bits == 8 ? unit->i8 : bits == 16 ? unit->i16 : bits == 32 ? unit->i32 : unit->i64;
 }
 
 static LLVMTypeRef element_type(const emit_unit *unit, ir_dtype dtype) {
@@ -44,11 +22,16 @@ LLVMTypeRef emit_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes) {
 }
 
 LLVMTypeRef emit_memory_type(const emit_unit *unit, ir_dtype dtype, unsigned lanes) {
-  LLVMTypeRef type = dtype == IR_BOOL ? unit->i8 : element_type(unit, dtype);
+  LLVMTypeRef type = dtype == IR_BOOL || emit_is_packed(dtype) ? unit->i8 : element_type(unit, dtype);
   return lanes > 1 ? LLVMVectorType(type, lanes) : type;
 }
 
-unsigned emit_size(ir_dtype dtype) { return ir_dtypes[dtype].bits / 8; }
+unsigned emit_size(ir_dtype dtype) { return emit_is_packed(dtype) ? 1 : ir_dtypes[dtype].bits / 8; }
+
+LLVMValueRef emit_size_of(const emit_unit *unit, LLVMBuilderRef builder, ir_dtype dtype, LLVMValueRef count) {
+  if (!emit_is_packed(dtype)) return LLVMBuildMul(builder, count, emit_i64(unit, emit_size(dtype)), "");
+  return LLVMBuildLShr(builder, LLVMBuildAdd(builder, count, emit_i64(unit, 1), ""), emit_i64(unit, 1), "");
+}
 
 LLVMValueRef emit_constant(const emit_unit *unit, ir_dtype dtype, uint64_t bits) {
   if (dtype == IR_BOOL) return LLVMConstInt(unit->i1, (bits & 0xff) != 0, 0);

@@ -23,6 +23,7 @@ emit_unit *emit_unit_new(ir_module *source, ir_arena *arena, const emit_target *
                       .arena = arena,
                       .fma = ir_module_fma(source),
                       .i1 = LLVMInt1TypeInContext(llvm),
+                      .i4 = LLVMIntTypeInContext(llvm, 4),
                       .i8 = LLVMInt8TypeInContext(llvm),
                       .i16 = LLVMInt16TypeInContext(llvm),
                       .i32 = LLVMInt32TypeInContext(llvm),

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 RUN = os.path.join(BUILD, "bin/ir-run")
 
-BITS = {"bool": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
+BITS = {"bool": 8, "i4": 4, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
         "f8e4m3": 8, "f8e5m2": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 FORMAT = {"f8e4m3": (4, 3), "f8e5m2": (5, 2), "f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}  # exponent and mantissa bits
 FLOATS = list(FORMAT)
@@ -80,7 +80,7 @@ def data(dtype, seed):
             out.append(rng.getrandbits(width))
         else:
             out.append(values[rng.randrange(len(values))])
-    return np.array(out, dtype=f"u{width // 8}")
+    return np.array(out, dtype=f"u{max(width // 8, 1)}")
 
 
 def operators(dtype):
@@ -96,18 +96,23 @@ def is_test(op):
 
 
 def word(dtype):
-    return f"u{BITS[dtype]}"
+    """What stands in memory: no array of NumPy has elements of half a byte."""
+    return f"u{max(BITS[dtype], 8)}"
 
 
 def read(dtype, name):
     if dtype == "bool":
         return f"%{name}[i] != 0"
+    if BITS[dtype] == 4:
+        return f"bitcast(u4(%{name}[i]), dtype=i4)" if dtype == "i4" else f"u4(%{name}[i])"
     return f"bitcast(%{name}[i], dtype={dtype})" if dtype != word(dtype) else f"%{name}[i]"
 
 
 def write(dtype, value):
     if dtype == "bool":
         return f"u8({value})"
+    if BITS[dtype] == 4:
+        return f"u8(bitcast({value}, dtype=u4))" if dtype == "i4" else f"u8({value})"
     return f"bitcast({value}, dtype={word(dtype)})" if dtype != word(dtype) else value
 
 
@@ -119,7 +124,7 @@ class Case:
 def cases_of(dtype):
     for k, op in enumerate(operators(dtype)):
         result = "bool" if is_test(op) or dtype == "bool" else dtype
-        p, q = (8, 10) if dtype == "bool" or dtype[0] == "u" else (8, -3)
+        p, q = 4 if BITS[dtype] == 4 else 8, 10 if dtype == "bool" or dtype[0] == "u" else -3
         text = op.format(a="%a", b="%b", c="%c", p=f"{dtype}({p})", q=f"{dtype}({q})")
         yield Case(f"f{k}", dtype, result, text, not op.startswith(KEEPS_BITS))
     for to in BITS:

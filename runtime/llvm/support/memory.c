@@ -27,7 +27,7 @@ int64_t rill_support_pack(int64_t count, const int64_t *bytes, const int64_t *li
   return total;
 }
 
-void *rill_support_allocate(rill_context *context, const int64_t *dims, int64_t rank, int64_t element, const rill_failure *failure) {
+void *rill_support_allocate(rill_context *context, const int64_t *dims, int64_t rank, int64_t bits, const rill_failure *failure) {
   int64_t product = 1;
   bool empty = false, bad = false;
   for (int64_t i = 0; i < rank; i++) {
@@ -40,5 +40,5 @@ void *rill_support_allocate(rill_context *context, const int64_t *dims, int64_t 
     context->fail(context, failure, dims);
     return NULL;
   }
-  return context->alloc(context, empty ? 0 : product * element);
+  return context->alloc(context, empty ? 0 : (product * bits + 7) / 8);
 }

@@ -262,6 +262,10 @@ static int64_t count_of(const int64_t *dims, int32_t rank) {
   return empty ? 0 : product;
 }
 
+/* The bytes of COUNT elements, those of less than a byte packed, and the bytes of a single one. */
+static int64_t bytes_of(int64_t count, const rill_value *value) { return (count * value->bits + 7) / 8; }
+static int64_t size_of(const rill_value *value) { return bytes_of(1, value); }
+
 static bool is_dense(const DLTensor *tensor) {
   int64_t step = 1;
   for (int32_t i = tensor->ndim; tensor->strides && i > 0; i--) {
@@ -290,7 +294,7 @@ static int take_input(rill_model *model, int64_t i, const DLTensor *in, bool val
   const rill_value *value = &model->info->inputs[i];
   int status = check_form(model, "input", value, in);
   if (status) return status;
-  int64_t count = count_of(in->shape, in->ndim), size = value->bits / 8;
+  int64_t count = count_of(in->shape, in->ndim), size = size_of(value);
   if (count < 0) return refuse(model, "input", value, "has extents that no tensor has");
   char *data = data_of(in);
   model->inputs[i] = (rill_tensor){data, in->shape};
@@ -298,6 +302,7 @@ static int take_input(rill_model *model, int64_t i, const DLTensor *in, bool val
   if (!data && count) return refuse(model, "input", value, "has no data");
   bool aligned = (uintptr_t)data % (uint64_t)size == 0;
   if (!count || (aligned && is_dense(in))) return RILL_OK;
+  if (value->bits < 8) return refuse(model, "input", value, "is not dense: its elements share bytes");
   char *copy = take(&model->context, count * size);
   if (!copy) return RILL_MEMORY;
   model->inputs[i].data = copy;
@@ -352,7 +357,7 @@ static bool meet(const char *a, int64_t a_bytes, const char *b, int64_t b_bytes)
 }
 
 /* The bytes between the first and the last element. */
-static void span_of(const DLTensor *tensor, int64_t size, const char **low, int64_t *bytes) {
+static void span_of(const DLTensor *tensor, const rill_value *value, const char **low, int64_t *bytes) {
   int64_t least = 0, most = 0, step = 1;
   for (int32_t i = tensor->ndim; i > 0; i--) {
     int64_t stride = tensor->strides ? tensor->strides[i - 1] : step;
@@ -360,20 +365,20 @@ static void span_of(const DLTensor *tensor, int64_t size, const char **low, int6
     int64_t reach = stride * (tensor->shape[i - 1] - 1);
     *(reach < 0 ? &least : &most) += reach;
   }
-  *low = data_of(tensor) ? data_of(tensor) + least * size : NULL;
-  *bytes = count_of(tensor->shape, tensor->ndim) > 0 ? (most - least + 1) * size : 0;
+  *low = data_of(tensor) ? data_of(tensor) + least * size_of(value) : NULL;
+  *bytes = count_of(tensor->shape, tensor->ndim) > 0 ? bytes_of(most - least + 1, value) : 0;
 }
 
 static int check_overlap(rill_model *model, int64_t i, DLTensor *const *in, DLTensor *const *out, int64_t bytes) {
   const char *data = data_of(out[i]), *low;
   int64_t other;
   for (int64_t k = 0; k < model->info->input_count; k++) {
-    span_of(in[k], model->info->inputs[k].bits / 8, &low, &other);
+    span_of(in[k], &model->info->inputs[k], &low, &other);
     if (meet(data, bytes, low, other)) return refuse(model, "output", &model->info->outputs[i], "lies where an input does");
   }
   for (int64_t k = 0; k < i; k++) {
     if (!out[k]->data || model->ours[k]) continue;
-    span_of(out[k], model->info->outputs[k].bits / 8, &low, &other);
+    span_of(out[k], &model->info->outputs[k], &low, &other);
     if (meet(data, bytes, low, other)) return refuse(model, "output", &model->info->outputs[i], "lies where another output does");
   }
   return RILL_OK;
@@ -387,16 +392,16 @@ static int use_given(rill_model *model, int64_t i, DLTensor *const *in, DLTensor
     if (dims[d] < 0) return refuse(model, "output", value, "has extents that only the data tells: its data must be NULL");
     if (dims[d] != out[i]->shape[d]) return refuse_numbers(model, "output", value, "extent", out[i]->shape[d], dims[d]);
   }
-  bool aligned = (uintptr_t)data_of(out[i]) % (value->bits / 8u) == 0;
+  bool aligned = (uintptr_t)data_of(out[i]) % (uint64_t)size_of(value) == 0;
   if (!is_dense(out[i]) || !aligned) return refuse(model, "output", value, "is not dense or not aligned to its elements");
   model->outputs[i].data = data_of(out[i]);
-  return check_overlap(model, i, in, out, count_of(dims, value->rank) * (value->bits / 8));
+  return check_overlap(model, i, in, out, bytes_of(count_of(dims, value->rank), value));
 }
 
 /* Memory that the caller gets for output I, where its size is known. */
 static int make_output(rill_model *model, int64_t i, DLTensor *out) {
   const rill_value *value = &model->info->outputs[i];
-  int64_t count = count_of(model->outputs[i].dims, value->rank), bytes = count * (value->bits / 8);
+  int64_t count = count_of(model->outputs[i].dims, value->rank), bytes = bytes_of(count, value);
   if (count < 0) return RILL_OK;
   if (bytes < RILL_ALIGN) bytes = RILL_ALIGN;
   out->data = model->env.alloc(model->env.user, (size_t)bytes, RILL_ALIGN);
@@ -410,7 +415,7 @@ static int make_output(rill_model *model, int64_t i, DLTensor *out) {
 static int move_output(rill_model *model, int64_t i, DLTensor *out) {
   void *found = model->outputs[i].data;
   int status = make_output(model, i, out);
-  int64_t bytes = count_of(model->outputs[i].dims, model->info->outputs[i].rank) * (model->info->outputs[i].bits / 8);
+  int64_t bytes = bytes_of(count_of(model->outputs[i].dims, model->info->outputs[i].rank), &model->info->outputs[i]);
   if (!status && bytes) memcpy(out->data, found, (size_t)bytes);
   give(&model->context, found);
   return status;

@@ -8,7 +8,7 @@ import numpy as np
 
 FLOATS = ["f32", "f32", "f32", "f16", "f64", "bf16"]
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-SMALL = ["i4", "u4", "f8e4m3", "f8e5m2"]  # the interpreter's alone
+SMALL = ["i4", "u4", "f8e4m3", "f8e5m2"]  # no array of NumPy has them
 ARRAYS = {"bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
           "f16": "f2", "f32": "f4", "f64": "f8"}
 UNARY_FLOAT = ["exp", "log", "tanh", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erf", "sigmoid", "sqrt", "rsqrt", "nn.gelu", "nn.gelu_tanh", "nn.silu", "nn.selu",
