@@ -7,7 +7,7 @@
  * exp.f32. Prints the largest error of each row and mode (split: mad multiplies, then adds; fused: mad is fma). A check
  * fails where an error is above the row's bound, a bound above 4, a function that is odd or even does not give the same
  * bits on both sides, or a value written by hand is missed.
- * The reference is the C library's double for f32 and its long double for f64, within 0.005 ULP of what they judge. */
+ * The reference is the C library's double for f32 (expand_sweep.h) and its long double for f64, within 0.005 ULP of what they judge. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,13 +21,14 @@
 #include "check.h"
 #include "expand_ops.h"
 #include "expand_rows.h"
-#include "expand_sweep.h"
 #include "expand_values.h"
 
 _Static_assert(LDBL_MANT_DIG >= 64, "the f64 reference needs a long double wider than double");
 
 static double sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 static long double sigmoidl(long double x) { return x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x)); }
+
+#include "expand_sweep.h"
 
 /* Error of `got` in units of the last place of the binade of `want`; infinity counts as the first number beyond. */
 static double ulps_f32(float got, double want) {
