@@ -115,6 +115,8 @@ LOWERING(legalize_nll_loss)
 LOWERING(legalize_fill)
 LOWERING(legalize_prelu)
 LOWERING(legalize_argsort)
+LOWERING(legalize_quantize)
+LOWERING(legalize_dequantize)
 #undef LOWERING
 #define DECOMPOSITION(name) bool name(ir_builder *b, ir_op *op);
 DECOMPOSITION(decompose_attention)

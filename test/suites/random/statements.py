@@ -437,7 +437,7 @@ def softmax(f):
     return x and f.emit(f"nn.softmax({x.name}, axis={f.rng.randrange(-x.rank, x.rank)})", [x], [(x.dtype, x.dims)], np.tanh, False)
 
 
-@kind(0)  # until it has a lowering
+@kind(1)
 def quantize(f):
     if not {"f32", "i8"} <= set(f.dtypes):
         return None
