@@ -211,3 +211,43 @@ bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements) {
   ir_walk(func->body, IR_PRE_ORDER, check_visit, &c);
   return !c.failed;
 }
+
+/* --- what a module needs --- */
+
+struct collect {
+  ir_arena *arena;
+  ir_module *module;
+  const char *target;
+  ir_map called; /* ir_func -> itself */
+  bool failed;
+};
+
+static bool see_step(void *user, ir_op *op) {
+  struct collect *c = user;
+  bool lowered = ir_op_row(op)->numerics == IR_STRUCTURE && !ir_is(op, IR_CALL_TIR) && !ir_is(op, IR_CALL_TIR_INPLACE) && !ir_is(op, IR_DATAFLOW);
+  if (!lowered) {
+    ir_error(c->module->context->diags, op->range, "the %s target cannot run '%s' in a graph function: lower it first (default{target=%s})", c->target,
+             ir_op_row(op)->name, c->target);
+    c->failed = true;
+    return false;
+  }
+  const ir_attr *callee = ir_is(op, IR_CALL) ? ir_get(op, "callee") : NULL;
+  ir_func *func = callee ? ir_item_func(ir_module_find(c->module, callee->string)) : NULL;
+  if (func && func->item.kind == IR_ITEM_PRIM_FUNC) ir_map_put(c->arena, &c->called, func, func);
+  return true;
+}
+
+bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_funcs *kernels) {
+  struct collect c = {.arena = arena, .module = module, .target = target};
+  *kernels = (ir_funcs){0};
+  bool hosts = false;
+  ir_each_body(func, module) {
+    if (func->item.kind != IR_ITEM_FUNC) continue;
+    hosts = true;
+    ir_walk(func->body, IR_PRE_ORDER, see_step, &c);
+  }
+  ir_each_body(func, module) {
+    if (func->item.kind == IR_ITEM_PRIM_FUNC && (!hosts || ir_map_has(&c.called, func))) *ir_push(arena, kernels) = func;
+  }
+  return !c.failed;
+}

@@ -3,6 +3,7 @@
 #ifndef RILL_TARGETS_KERNEL_H
 #define RILL_TARGETS_KERNEL_H
 
+#include "../base/vec.h"
 #include "../ir/module.h"
 
 typedef struct ir_kernel_buffer {
@@ -38,6 +39,11 @@ bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_k
 /* Checks that FUNC is in loop form and has nothing that no device can do; reports the first operation that has. ELEMENTS says
  * which dtypes there are, a bit each. */
 bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements);
+
+typedef ir_vec(ir_func *) ir_funcs;
+/* The kernels of MODULE in its order: the prim_funcs that its graph functions call; every prim_func where it has no graph
+ * function with a body. Reports and returns false where a graph function is no host program (docs/spec/host.md). */
+bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_funcs *kernels);
 
 /* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape; different names stay different. */
 const char *ir_mangled(ir_arena *arena, const ir_string *name);
