@@ -104,19 +104,23 @@ static bool is_independent_of(const ir_op *loop, const ir_value *variable) {
   return true;
 }
 
+enum { MOST_LOOPS = 32 };
+
 const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena) {
-  ir_op *loop = only_loop(func->body);
-  if (!loop || !is_parallel(loop)) return NULL;
-  ir_text steps = {0}, name = {0};
-  ir_text_put(&name, variable_of(loop)->name->text);
-  for (ir_op *inner; (inner = only_loop(ir_op_region(loop, 0))); loop = inner) {
-    if (!is_parallel(inner) || !is_independent_of(inner, variable_of(loop))) break;
-    ir_text_printf(&steps, "fuse(%s), ", name.at);
-    ir_text_printf(&name, "_%s", variable_of(inner)->name->text);
+  const ir_string *names[MOST_LOOPS];
+  size_t count = 0;
+  for (ir_op *loop = only_loop(func->body), *outer = NULL; loop && is_parallel(loop) && count < MOST_LOOPS; loop = only_loop(ir_op_region(loop, 0))) {
+    if (outer && !is_independent_of(loop, variable_of(outer))) break;
+    names[count++] = variable_of(loop)->name;
+    outer = loop;
   }
-  ir_text_printf(&steps, "bind(%s, %d)", name.at, GROUP);
+  if (!count) return NULL;
+  ir_text steps = {0};
+  for (size_t i = count - 1; i > 0; i--) ir_text_printf(&steps, "fuse(%s), ", names[i - 1]->text);
+  ir_text_put(&steps, "bind(");
+  for (size_t i = 0; i < count; i++) ir_text_printf(&steps, "%s%s", i ? "_" : "", names[i]->text);
+  ir_text_printf(&steps, ", %d)", GROUP);
   const char *copy = ir_arena_copy(arena, steps.at, steps.length);
   ir_text_free(&steps);
-  ir_text_free(&name);
   return copy;
 }

@@ -203,6 +203,9 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
   }
   size_t threads = 0;
   for (size_t axis = 0; axis < shared; axis++) open_axis(&nest, &b, first, axis, mode_of(first, axis, vector, most, &threads));
+  /* A kernel is made of one loop. */
+  bool alone = grid && !shared && !ir_op_region(first, 0)->spatial_count;
+  if (alone) ir_nest_for(&nest, &b, ir_build_scalar(&b, ir_expr_i64(run->context, 1), NULL, 0), "one", "parallel");
   for (size_t c = 1; c < group->count; c++) {
     for (size_t axis = 0; axis < shared; axis++) {
       ir_value *variable = ir_map_get(&nest.values, ir_op_region(first, 0)->args[axis]);
@@ -227,8 +230,22 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
   for (size_t c = group->count; c > 0; c--) ir_op_erase(group->computes[c - 1]);
 }
 
-/* A local temporary that stayed whole must have constant extents: else it is global memory. */
-static void widen_scopes(ir_region *body) {
+static const ir_op *top_of(const ir_op *op) {
+  while (ir_op_parent(op)) op = ir_op_parent(op);
+  return op;
+}
+
+static bool is_handed_on(const ir_value *buffer) {
+  const ir_op *first = buffer->uses ? top_of(buffer->uses->user) : NULL;
+  ir_each_use(use, buffer) {
+    if (top_of(use->user) != first) return true;
+  }
+  return false;
+}
+
+/* A local temporary that stayed whole must have constant extents: else it is global memory. On a device what one nest hands
+ * on to another is global as well: they become kernels. */
+static void widen_scopes(ir_region *body, bool grid) {
   ir_each_op(op, body) {
     if (!ir_is(op, IR_ALLOC)) continue;
     if (ir_is_unused(op)) {
@@ -236,7 +253,8 @@ static void widen_scopes(ir_region *body) {
       continue;
     }
     bool global = !strcmp(ir_get_word(op, "scope"), "global");
-    if (!global && !constant_dims(ir_op_result(op, 0)->type, 0)) ir_set(op, "scope", ir_attr_id(ir_op_context(op), ir_lit("global")));
+    bool widen = !constant_dims(ir_op_result(op, 0)->type, 0) || (grid && is_handed_on(ir_op_result(op, 0)));
+    if (!global && widen) ir_set(op, "scope", ir_attr_id(ir_op_context(op), ir_lit("global")));
   }
 }
 
@@ -263,7 +281,7 @@ static bool schedule(ir_pass_run *run, ir_func *func) {
     add_to_group(run->scratch, &group, op, shared ? shared : ir_op_region(op, 0)->spatial_count);
   }
   flush(run, &group, facts);
-  widen_scopes(func->body);
+  widen_scopes(func->body, ir_is_grid_target(given->target));
   if (!any) return false;
   func->item.attrs = ir_dict_with(run->context, func->item.attrs, "scheduled", ir_attr_string(run->context, ir_slice_of(ir_loop_targets[given->target])));
   return true;

@@ -96,6 +96,8 @@ const char *c_expr(c_scope *scope, const ir_expr *expr);
 /* The scalar operand VALUE. */
 const char *c_scalar(c_function *f, ir_value *value);
 const char *c_print(c_function *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* TEXT without a pair of parentheses around all of it: for where none are needed. */
+const char *c_bare(c_function *f, const char *text);
 /* A line at the current depth. */
 void c_line(c_function *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* WANTED as an identifier that nothing else has. */

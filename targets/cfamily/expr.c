@@ -19,6 +19,17 @@ const char *c_print(c_function *f, const char *format, ...) {
   return copy;
 }
 
+const char *c_bare(c_function *f, const char *text) {
+  size_t length = strlen(text), depth = 0;
+  if (text[0] != '(') return text;
+  for (size_t i = 0; i < length; i++) {
+    depth += text[i] == '(';
+    depth -= text[i] == ')';
+    if (!depth && i + 1 < length) return text;
+  }
+  return c_print(f, "%.*s", (int)length - 2, text + 1);
+}
+
 void c_line(c_function *f, const char *format, ...) {
   for (unsigned i = 0; i < f->depth; i++) ir_text_put(f->out, "  ");
   va_list args;
@@ -88,7 +99,7 @@ const char *c_expanded(c_file *file, ir_scalar_code code, ir_dtype dtype) {
   c_function f = {.file = file, .out = &text, .depth = 1, .arguments = names};
   c_scope scope = {.f = &f};
   c_count(&scope, body);
-  c_line(&f, "return %s;", c_expr(&scope, body));
+  c_line(&f, "return %s;", c_bare(&f, c_expr(&scope, body)));
   const char *type = c_type(dtype);
   c_helper(file, name, arity == 1 ? "%s %s(%s x) {\n%.0s%s}\n" : "%s %s(%s x, %s y) {\n%s}\n", type, name, type, type, text.at);
   ir_text_free(&text);
@@ -113,12 +124,7 @@ static const char *apply(c_scope *scope, const ir_expr *expr) {
 
 static const char *element(c_scope *scope, const c_buffer *buffer, const ir_expr *flat) {
   if (buffer->plain) return buffer->name;
-  const char *at = c_expr(scope, flat);
-  size_t length = strlen(at);
-  /* The brackets are parentheses enough where the whole text stands in one pair. */
-  bool wrapped = at[0] == '(' && !strpbrk(at + 1, "()[]?") && at[length - 1] == ')';
-  (void)wrapped;
-  return c_print(scope->f, "%s[%s]", buffer->name, at);
+  return c_print(scope->f, "%s[%s]", buffer->name, c_bare(scope->f, c_expr(scope, flat)));
 }
 
 static const char *load(c_scope *scope, const ir_expr *expr) {
@@ -144,14 +150,14 @@ static const char *guarded(c_scope *scope, const ir_expr *expr) {
   if (!expr->kids[1]->has_loads) return apply(scope, expr);
   const char *condition = c_expr(scope, expr->kids[0]), *otherwise = c_expr(scope, expr->kids[2]);
   const char *name = c_print(f, "t%u", f->temps++);
-  c_line(f, "%s %s = %s;", c_type((ir_dtype)expr->dtype), name, otherwise);
-  c_line(f, "if (%s) {", condition);
+  c_line(f, "%s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, otherwise));
+  c_line(f, "if (%s) {", c_bare(f, condition));
   f->depth++;
   const ir_facts *facts = f->proofs.facts;
   if (scope->op) f->proofs.facts = ir_proofs_guard(&f->proofs, scope->op, expr->kids[0]);
   size_t known = scope->order.count;
   const char *value = c_expr(scope, expr->kids[1]);
-  c_line(f, "%s = %s;", name, value);
+  c_line(f, "%s = %s;", name, c_bare(f, value));
   forget(scope, known);
   f->proofs.facts = facts;
   f->depth--;
@@ -210,7 +216,7 @@ const char *c_expr(c_scope *scope, const ir_expr *expr) {
   bool shared = (uintptr_t)ir_map_get(&scope->uses, expr) > 1;
   if (!is_name(text) && expr->code != IR_S_CONST && (shared || strlen(text) > LONGEST)) {
     const char *name = c_print(f, "t%u", f->temps++);
-    c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, text);
+    c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, text));
     text = name;
   }
   ir_map_put(&f->arena, &scope->memo, expr, (void *)(uintptr_t)text);

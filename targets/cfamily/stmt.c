@@ -45,7 +45,7 @@ static void emit_while(c_function *f, ir_op *op) {
 static void emit_if(c_function *f, ir_op *op) {
   const ir_expr *spelled = ir_proofs_value(&f->proofs, ir_op_operand(op, 0));
   const ir_facts *facts = f->proofs.facts;
-  c_line(f, "if (%s) {", c_scalar(f, ir_op_operand(op, 0)));
+  c_line(f, "if (%s) {", c_bare(f, c_scalar(f, ir_op_operand(op, 0))));
   for (size_t i = 0; i < op->region_count; i++) {
     if (i) c_line(f, "} else {");
     f->depth++;
@@ -90,12 +90,12 @@ static void emit_store(c_function *f, ir_op *op) {
   c_count(&scope, place.flat);
   if (place.on) c_count(&scope, place.on);
   const char *text = c_expr(&scope, value), *condition = place.on ? c_expr(&scope, place.on) : NULL;
-  const char *at = buffer->plain ? buffer->name : c_print(f, "%s[%s]", buffer->name, c_expr(&scope, place.flat));
+  const char *at = buffer->plain ? buffer->name : c_print(f, "%s[%s]", buffer->name, c_bare(f, c_expr(&scope, place.flat)));
   if (!buffer->own) text = c_store_form(f->file, ir_type_dtype(buffer->type), text);
   if (condition) {
-    c_line(f, "if (%s) %s = %s;", condition, at, text);
+    c_line(f, "if (%s) %s = %s;", c_bare(f, condition), at, c_bare(f, text));
   } else {
-    c_line(f, "%s = %s;", at, text);
+    c_line(f, "%s = %s;", at, c_bare(f, text));
   }
 }
 
@@ -105,7 +105,7 @@ static void emit_scalar(c_function *f, ir_op *op) {
   c_scope scope = {.f = f, .op = op};
   c_count(&scope, expr);
   const char *text = c_expr(&scope, expr), *name = c_name(f, result->name, "v");
-  c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, text);
+  c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, text));
   ir_map_put(&f->arena, &f->values, result, (void *)(uintptr_t)name);
 }
 
