@@ -57,4 +57,7 @@ typedef struct ir_plugin {
  * and returns NULL where it is missing, naming the package whose library it needs. */
 const ir_plugin *ir_plugin_load(ir_diags *diags, const char *name);
 
+/* Whether there is a rill-NAME.so. */
+bool ir_plugin_is_built(const char *name);
+
 #endif

@@ -127,8 +127,24 @@ static const char *rounded(c_file *file, ir_dtype dtype, const char *value) {
   return call(file, widening(file, dtype), call(file, narrowing(file, dtype), value));
 }
 
+/* X where VALUE is FUNCTION(X) as a whole; NULL where it is something else. */
+static const char *argument_of(c_file *file, const char *value, const char *function) {
+  size_t length = strlen(function), depth = 0;
+  if (strncmp(value, function, length) || value[length] != '(') return NULL;
+  const char *at = value + length;
+  for (; *at; at++) {
+    depth += *at == '(';
+    depth -= *at == ')';
+    if (!depth) break;
+  }
+  return *at && !at[1] ? ir_arena_printf(file->arena, "%.*s", (int)(at - value - (ptrdiff_t)length - 1), value + length + 1) : NULL;
+}
+
 const char *c_store_form(c_file *file, ir_dtype dtype, const char *value) {
-  if (c_is_narrow(dtype)) return call(file, narrowing(file, dtype), value);
+  if (c_is_narrow(dtype)) {
+    const char *bits = argument_of(file, value, widening(file, dtype));
+    return bits ? bits : call(file, narrowing(file, dtype), value);
+  }
   return dtype == IR_BOOL ? ir_arena_printf(file->arena, "(uchar)%s", value) : value;
 }
 

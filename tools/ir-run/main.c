@@ -225,8 +225,10 @@ static bool list_devices(struct job *job) {
   size_t count = 0;
   for (size_t i = 0; i < ir_count_of(targets); i++) {
     if (strcmp(targets[i].name, "opencl") && strcmp(targets[i].name, "vulkan")) continue;
+    if (!ir_plugin_is_built(targets[i].name)) continue;
     const ir_plugin *plugin = ir_plugin_load(job->tool.diags, targets[i].name);
-    if (plugin && plugin->list) count += plugin->list(&text);
+    if (!plugin) return false;
+    if (plugin->list) count += plugin->list(&text);
   }
   if (count) fputs(text.at, stdout);
   else puts("no devices");
@@ -246,6 +248,10 @@ int main(int argc, char **argv) {
   int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &job.args);
   if (status >= 0) return ir_tool_end(&job.tool, status);
   if (!check(&job)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  if (!job.options.list_devices && !job.args.count) {
+    ir_error_in(job.tool.diags, "ir-run", "expected 1 argument, found 0; usage: ir-run %s", command.usage);
+    return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  }
   if (job.options.list_devices) return ir_tool_end(&job.tool, list_devices(&job) ? IR_EXIT_OK : IR_EXIT_INPUT);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
