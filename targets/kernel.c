@@ -158,12 +158,7 @@ static void check_attr(struct check *c, const ir_attr *attr) {
 
 static bool check_type(struct check *c, const ir_type *type) {
   if (!ir_is_tensor(type) && !ir_is_scalar(type)) return fail(c, cannot(c->func, c->op, c->target, "use a value of this type in a prim_func"));
-  if (!element(c, ir_type_dtype(type), type->lanes)) return false;
-  if (ir_is_tensor(type) && !type->ranked) return fail(c, cannot(c->func, c->op, c->target, "use a buffer of unknown rank"));
-  for (size_t i = 0; i < (ir_is_tensor(type) ? type->count : 0); i++) {
-    if (!ir_type_dim(type, i)) return fail(c, cannot(c->func, c->op, c->target, "use a buffer of unknown extent"));
-  }
-  return true;
+  return element(c, ir_type_dtype(type), type->lanes);
 }
 
 static bool check_alloc(struct check *c, const ir_op *op) {
