@@ -17,6 +17,8 @@ typedef struct c_dialect {
   const char *as_open, *as_close; /* a bitcast is as_open TYPE as_close VALUE ")" */
   const char *root;      /* the correctly rounded square root */
   const char *group[3], *local[3]; /* numbers of a workgroup and of an invocation in it, on each axis */
+  /* Whether the kernel keeps the language's limits, with so many bytes of workgroup memory; reports where not. NULL: it has none. */
+  bool (*fits)(c_file *file, const ir_kernel *kernel, int64_t shared_bytes);
   /* Appends the head of the entry point, up to and with "{". NAMES: of buffers, then of scalars; FIRSTS (may be unused): of
    * the numbers of the buffers' first elements. */
   void (*head)(c_file *file, const ir_kernel *kernel, const char *const *names, const char *const *firsts);
@@ -41,6 +43,7 @@ typedef struct c_function {
   ir_proofs proofs;
   ir_text *out;
   ir_text shared;    /* declarations that must stand outermost */
+  int64_t shared_bytes;
   unsigned depth, temps;
   ir_map values;     /* ir_value of a scalar, or ir_expr of a symbol -> its name */
   ir_map buffers;    /* ir_value -> c_buffer */

@@ -92,6 +92,8 @@ bool c_kernel(c_file *file, const ir_kernel *kernel) {
   bind_buffers(&f, kernel, names, firsts);
   bind_scalars(&f, kernel, names + kernel->buffer_count);
   c_region(&f, func->body);
+  bool fits = !file->dialect->fits || file->dialect->fits(file, kernel, f.shared_bytes);
+  (void)fits; /* told by the count of errors */
   ir_text_char(&file->kernels, '\n');
   file->dialect->head(file, kernel, names, firsts);
   if (f.shared.length) ir_text_bytes(&file->kernels, f.shared.at, f.shared.length);

@@ -71,6 +71,9 @@ static void emit_alloc(c_function *f, ir_op *op) {
   if (plain) {
     c_line(f, "%s %s;", c_type(dtype), buffer->name);
   } else if (shared) {
+    int64_t bytes = 0;
+    ir_dtype_bytes(dtype, count, &bytes);
+    f->shared_bytes += bytes;
     ir_text_printf(&f->shared, "  %s%s %s[%lld];\n", f->file->dialect->shared, c_type(dtype), buffer->name, (long long)(count ? count : 1));
   } else {
     c_line(f, "%s %s[%lld];", c_type(dtype), buffer->name, (long long)(count ? count : 1));

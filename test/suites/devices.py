@@ -98,22 +98,27 @@ def compare(folder, device, number, size, rows, arrays, expected):
             at += 1
 
 
+def rows(wanted):
+    """The examples, or those of the operators WANTED."""
+    return [Row(i, *row[:3]) for i, row in enumerate(examples.examples()) if row[0] not in examples.UNREADY and (not wanted or row[0] in wanted)]
+
+
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
-    wanted = sys.argv[1:]
-    rows = [Row(i, *row[:3]) for i, row in enumerate(examples.examples()) if row[0] not in examples.UNREADY and (not wanted or row[0] in wanted)]
+    all_rows = rows(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
-            arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in rows}
-            known = dict(zip((r.name for r in rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), rows)))
-            fine = [r for r in rows if not isinstance(known[r.name], str)]
+            arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in all_rows}
+            known = dict(zip((r.name for r in all_rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), all_rows)))
+            fine = [r for r in all_rows if not isinstance(known[r.name], str)]
             for device in devices:
                 if size not in DEVICES[device][3]:
                     continue
                 parts = [fine[i:i + BATCH] for i in range(0, len(fine), BATCH)]
-                list(pool.map(lambda p: compare(folder, device, rows.index(p[0]), size, p, arrays, known), parts))
+                list(pool.map(lambda p: compare(folder, device, all_rows.index(p[0]), size, p, arrays, known), parts))
     print(f"devices: {counts[True]} passed, {counts[False]} failed" + (", 1 skipped" if not devices else ""))
     return counts[False] > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,6 +8,7 @@
 #include "runtime/manifest/manifest.h"
 #include "runtime/plugin.h"
 #include "runtime/weights.h"
+#include "targets/msl/msl.h"
 #include "targets/opencl/opencl.h"
 #include "tools/ir-translate/link.h"
 #include "tools/tool.h"
@@ -15,15 +16,15 @@
 #include <stddef.h>
 
 struct options {
-  bool from_onnx, from_manifest, to_llvm, to_opencl, lower, checked, print_locs, remarks;
+  bool from_onnx, from_manifest, to_llvm, to_opencl, to_msl, lower, checked, print_locs, remarks;
   const char *output, *triple, *cpu, *linker, *manifest;
   int emit, constants;
   ir_pipeline_options run;
 };
 
 /* What --emit says. */
-#define FORMS "ll|bc|asm|obj|so|header|cl"
-enum { LL, BC, ASM, OBJ, SO, HEADER, CL };
+#define FORMS "ll|bc|asm|obj|so|header|cl|metal"
+enum { LL, BC, ASM, OBJ, SO, HEADER, CL, METAL };
 
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
@@ -31,7 +32,8 @@ static const ir_opt rows[] = {
     ROW(FLAG, from_manifest, "import-manifest", "off", "read a manifest, check it against its constants, and write Rill text: kernels become extern"),
     ROW(FLAG, to_llvm, "to-llvm", "off", "write a lowered module for the CPU, as --emit says"),
     ROW(FLAG, to_opencl, "to-opencl", "off", "write the kernels of a lowered module as OpenCL C 1.2"),
-    ROW(CHOICE, emit, "emit", FORMS, "ll", "of --to-llvm: LLVM IR as text (default) or bitcode, assembly, an object, a shared library, the C header; of --to-opencl: cl"),
+    ROW(FLAG, to_msl, "to-msl", "off", "write the kernels of a lowered module as Metal Shading Language"),
+    ROW(CHOICE, emit, "emit", FORMS, "ll", "of --to-llvm: LLVM IR as text (default) or bitcode, assembly, an object, a shared library, the C header; of --to-opencl: cl; of --to-msl: metal"),
     ROW(FLAG, lower, "opt", "off", "run the target's default pipeline first"),
     ROW(STRING, output, "output", "-", "where the result goes", .letter = 'o', .value = "FILE"),
     ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default: Linux on the processor)"),
@@ -53,11 +55,11 @@ struct job {
 };
 
 /* The manifest takes its place together with OUTPUT. */
-static bool write_manifest(struct job *job, ir_module *module, ir_output *output) {
+static bool write_manifest(struct job *job, ir_module *module, const char *device, ir_output *output) {
   ir_output *manifest = ir_output_open(job->tool.diags, job->options.manifest);
   if (!manifest) return false;
   ir_output_attach(output, manifest);
-  return ir_manifest_write(module, manifest);
+  return ir_manifest_write(module, device, manifest);
 }
 
 static bool write_side(struct job *job, const ir_side_file *side, ir_output *output) {
@@ -73,12 +75,12 @@ static bool write_side(struct job *job, const ir_side_file *side, ir_output *out
   return true;
 }
 
-static bool write_text(struct job *job, ir_module *module, const ir_text *text, const ir_side_file *side) {
+static bool write_text(struct job *job, ir_module *module, const char *device, const ir_text *text, const ir_side_file *side) {
   ir_output *output = ir_output_open(job->tool.diags, job->options.output);
   if (!output) return false;
   ir_output_bytes(output, text->at, text->length);
   bool fine = !side->pieces.count || write_side(job, side, output);
-  if (fine && (!job->options.manifest || write_manifest(job, module, output))) return ir_output_commit(output);
+  if (fine && (!job->options.manifest || write_manifest(job, module, device, output))) return ir_output_commit(output);
   ir_output_discard(output);
   return false;
 }
@@ -122,6 +124,12 @@ static bool to_opencl(struct job *job, ir_module *module, ir_text *text, ir_side
   return ir_opencl_translate(module, text);
 }
 
+static bool to_msl(struct job *job, ir_module *module, ir_text *text, ir_side_file *side) {
+  (void)job;
+  (void)side;
+  return ir_msl_translate(module, text);
+}
+
 /* What the tool does, one of these at a time. */
 static const struct direction {
   const char *name;
@@ -134,6 +142,7 @@ static const struct direction {
     {"import-manifest", offsetof(struct options, from_manifest), NULL, NULL, 0},
     {"to-llvm", offsetof(struct options, to_llvm), "llvm", to_llvm, 1 << LL | 1 << BC | 1 << ASM | 1 << OBJ | 1 << SO | 1 << HEADER},
     {"to-opencl", offsetof(struct options, to_opencl), "opencl", to_opencl, 1 << CL},
+    {"to-msl", offsetof(struct options, to_msl), "msl", to_msl, 1 << METAL},
 };
 
 static bool lower(struct job *job, ir_module *module, const char *target) {
@@ -150,7 +159,7 @@ static bool translate(struct job *job, const struct direction *direction, const 
   if (!module) return false;
   ir_text text = {0};
   ir_side_file side = {.pieces = {0}};
-  bool fine = lower(job, module, direction->target) && direction->translate(job, module, &text, &side) && write_text(job, module, &text, &side);
+  bool fine = lower(job, module, direction->target) && direction->translate(job, module, &text, &side) && write_text(job, module, direction->forms & 1 << LL ? NULL : direction->target, &text, &side);
   ir_arena_free(&side.arena);
   ir_text_free(&text);
   ir_module_free(module);
@@ -213,8 +222,8 @@ int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
   const ir_command command = {.name = "ir-translate",
-                              .usage = "--import-onnx model.onnx -o model.rill | --import-manifest m.json -o m.rill | --to-llvm|--to-opencl [--opt] model.rill -o model.ll",
-                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header; kernels in OpenCL C).",
+                              .usage = "--import-onnx model.onnx -o model.rill | --import-manifest m.json -o m.rill | --to-llvm|--to-opencl|--to-msl [--opt] model.rill -o model.ll",
+                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header; kernels in OpenCL C and Metal Shading Language).",
                               .options = rows,
                               .most = 1};
   ir_args args = {0};
