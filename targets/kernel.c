@@ -232,6 +232,33 @@ static bool see_step(void *user, ir_op *op) {
   return true;
 }
 
+/* --- equal kernels --- */
+
+typedef struct text_of_kernel {
+  ir_slice text;
+  ir_func *func;
+} text_of_kernel;
+
+static bool same_text(const void *object, const void *key) { return ir_slice_equal(((const text_of_kernel *)object)->text, *(const ir_slice *)key); }
+
+/* FUNC, or the one before it with the same text. */
+static ir_func *first_twin(struct collect *c, ir_interner *texts, ir_func *func) {
+  const ir_string *name = func->item.name;
+  ir_text text = {0};
+  func->item.name = ir_intern(c->module->context, ir_lit("kernel"));
+  ir_print_item(&text, &func->item, &(ir_print_options){.strip_locs = true});
+  func->item.name = name;
+  const ir_slice key = {text.at, text.length};
+  void **slot = ir_intern_slot(c->arena, texts, ir_hash_bytes(key.at, key.length), &key, same_text);
+  if (!*slot) {
+    text_of_kernel *entry = ir_new(c->arena, text_of_kernel);
+    *entry = (text_of_kernel){{ir_arena_copy(c->arena, text.at, text.length), text.length}, func};
+    *slot = entry;
+  }
+  ir_text_free(&text);
+  return ((text_of_kernel *)*slot)->func;
+}
+
 bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_funcs *kernels) {
   struct collect c = {.arena = arena, .module = module, .target = target};
   *kernels = (ir_funcs){0};
@@ -241,8 +268,13 @@ bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_fu
     hosts = true;
     ir_walk(func->body, IR_PRE_ORDER, see_step, &c);
   }
+  ir_interner texts = {0};
   ir_each_body(func, module) {
-    if (func->item.kind == IR_ITEM_PRIM_FUNC && (!hosts || ir_map_has(&c.called, func))) *ir_push(arena, kernels) = func;
+    if (func->item.kind != IR_ITEM_PRIM_FUNC || (hosts && !ir_map_has(&c.called, func))) continue;
+    /* By its name alone a kernel can be asked for where there are no graph functions. */
+    ir_func *twin = hosts ? first_twin(&c, &texts, func) : func;
+    ir_map_put(arena, &kernels->twins, func, twin);
+    if (twin == func) *ir_push(arena, kernels) = func;
   }
   return !c.failed;
 }

@@ -40,9 +40,13 @@ bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_k
  * which dtypes there are, a bit each. */
 bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements);
 
-typedef ir_vec(ir_func *) ir_funcs;
-/* The kernels of MODULE in its order: the prim_funcs that its graph functions call; every prim_func where it has no graph
- * function with a body. Reports and returns false where a graph function is no host program (docs/spec/host.md). */
+typedef struct ir_funcs {
+  ir_func **at;
+  size_t count, capacity;
+  ir_map twins; /* ir_func of a kernel -> the one of the list that is equal but for the name: itself, or one before it */
+} ir_funcs;
+/* The kernels of MODULE in its order, equal ones once: the prim_funcs that its graph functions call; every prim_func where it
+ * has no graph function with a body. Reports and returns false where a graph function is no host program (docs/spec/host.md). */
 bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_funcs *kernels);
 
 /* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape; different names stay different. */

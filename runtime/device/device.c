@@ -126,7 +126,7 @@ static bool fail(ir_program *p, const ir_func *func, const char *format, ...) {
 
 static bool buffers_of(ir_program *p, const ir_kernel *kernel, ir_object *const *arguments, ir_device_slice *buffers) {
   for (size_t i = 0; i < kernel->buffer_count; i++) {
-    size_t at = (size_t)(kernel->buffers[i].param - kernel->func->params);
+    size_t at = (size_t)(kernel->buffers[i].param - kernel->func->params); /* twins have equal parameters */
     ir_tensor *tensor = arguments[at]->kind == IR_OBJECT_TENSOR ? on_device(p, arguments[at]->tensor) : NULL;
     if (!tensor) return fail(p, kernel->func, "argument %zu is not to be had on the device", at);
     buffers[i] = slice_of(p, tensor->data, tensor->size);
@@ -188,6 +188,10 @@ static bool describe(ir_program *p) {
   for (size_t i = 0; i < funcs.count; i++) {
     if (!ir_kernel_describe(&p->arena, funcs.at[i], p->driver->target, &p->kernels[i])) return false;
     ir_map_put(&p->arena, &p->numbers, funcs.at[i], (void *)(uintptr_t)(i + 1));
+  }
+  ir_each_body(func, p->module) {
+    const ir_func *twin = ir_map_get(&funcs.twins, func);
+    if (twin) ir_map_put(&p->arena, &p->numbers, func, ir_map_get(&p->numbers, twin));
   }
   p->kernel_count = funcs.count;
   return true;
