@@ -23,6 +23,7 @@ import examples  # noqa: E402
 LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 DEVICES = {
     "pocl": ("opencl", ["--target=opencl", "--device=Portable"], {"POCL_CACHE_DIR": os.path.join(BUILD, "test/pocl")}, (0, 1, 17, 65)),
+    "rusticl": ("opencl", ["--target=opencl", "--device=rusticl"], {"RUSTICL_ENABLE": "llvmpipe", "MESA_SHADER_CACHE_DIR": os.path.join(BUILD, "test/mesa")}, (1, 17)),
     "lavapipe": ("vulkan", ["--target=vulkan"], {"VK_ICD_FILENAMES": LAVAPIPE, "RILL_VULKAN_VALIDATION": "1"}, (0, 1, 17)),
 }
 BATCH = 16
@@ -105,6 +106,8 @@ def rows(wanted):
 
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
+    if not os.path.exists("/etc/OpenCL/vendors/rusticl.icd"):
+        devices.remove("rusticl")
     all_rows = rows(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
