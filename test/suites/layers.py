@@ -29,7 +29,7 @@ FORBIDDEN = [
 LIBRARIES = [
     (r"llvm(-c)?/", ("targets/llvm/", "runtime/llvm/")),
     (r"vulkan/", ("runtime/vulkan/",)),
-    (r"CL/", ("runtime/opencl/",)),
+    (r"CL/", ("runtime/opencl/", "examples/device/opencl.c")),
     (r"spirv-tools/", ("targets/spirv/",)),
     (r"protobuf-c/", ("frontends/onnx/",)),
 ]
