@@ -14,7 +14,7 @@ static void emit_for(c_function *f, ir_op *op) {
   if (binds) {
     size_t axis = 0;
     while (strcmp(axes[axis], ir_get_word(op, "axis"))) axis++;
-    c_line(f, "const long %s = %s;", name, axis < 3 ? dialect->group[axis] : dialect->local[axis - 3]);
+    if (body->args[0]->uses) c_line(f, "const long %s = %s;", name, axis < 3 ? dialect->group[axis] : dialect->local[axis - 3]);
   } else {
     const char *extent = c_scalar(f, ir_op_operand(op, 0));
     int64_t factor = ir_get_int(op, "factor");

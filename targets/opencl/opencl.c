@@ -26,7 +26,9 @@ static void head(c_file *file, const ir_kernel *kernel, const char *const *names
     ir_text_printf(out, "%s%s %s", comma, dtype == IR_BOOL ? "uchar" : c_type(dtype), names[kernel->buffer_count + i]);
   }
   ir_text_put(out, ") {\n");
-  for (size_t i = 0; i < kernel->buffer_count; i++) ir_text_printf(out, "  %s += %s;\n", names[i], firsts[i]);
+  for (size_t i = 0; i < kernel->buffer_count; i++) {
+    if (kernel->buffers[i].param->value->uses) ir_text_printf(out, "  %s += %s;\n", names[i], firsts[i]);
+  }
 }
 
 static const c_dialect dialect = {

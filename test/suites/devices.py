@@ -7,6 +7,7 @@ workgroup has."""
 import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,12 @@ LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 DEVICES = {
     "pocl": ("opencl", ["--target=opencl", "--device=Portable"], {"POCL_CACHE_DIR": os.path.join(BUILD, "test/pocl")}, (0, 1, 17, 65)),
     "rusticl": ("opencl", ["--target=opencl", "--device=rusticl"], {"RUSTICL_ENABLE": "llvmpipe", "MESA_SHADER_CACHE_DIR": os.path.join(BUILD, "test/mesa")}, (1, 17)),
+    # A simulator that finds races, accesses outside of buffers and what nobody has written. It knows no `freeze`, which optimizing makes.
+    "oclgrind": ("opencl", ["--target=opencl"], {}, (3,)),
     "lavapipe": ("vulkan", ["--target=vulkan"], {"VK_ICD_FILENAMES": LAVAPIPE, "RILL_VULKAN_VALIDATION": "1"}, (0, 1, 17)),
 }
+PREFIXES = {"oclgrind": ["oclgrind", "--build-options", "-cl-opt-disable -w", "--data-races", "--uninitialized", "--check-api"]}
+CLANG = "/usr/lib/llvm-19/bin/clang"
 BATCH = 16
 counts = {True: 0, False: 0}
 
@@ -37,8 +42,8 @@ def check(condition, what):
     return condition
 
 
-def tool(*command, env=None):
-    return subprocess.run([os.path.join(BIN, command[0]), *command[1:]], capture_output=True, text=True, errors="replace", env={**os.environ, **(env or {})})
+def tool(*command, env=None, prefix=()):
+    return subprocess.run([*prefix, os.path.join(BIN, command[0]), *command[1:]], capture_output=True, text=True, errors="replace", env={**os.environ, **(env or {})})
 
 
 class Row:
@@ -66,8 +71,8 @@ def write(folder, name, text):
     return path
 
 
-def run(folder, name, rows, arrays, options, env=None):
-    """The results of ROWS in one program, or its message."""
+def run(folder, name, rows, arrays, options, env=None, prefix=()):
+    """The results of ROWS in one program, or its message; under PREFIX there must be none."""
     source = write(folder, name + ".rill", joined(rows))
     command = ["ir-run", source, "--exact", *options]
     for i, array in enumerate(a for r in rows for a in arrays[r.name]):
@@ -75,8 +80,9 @@ def run(folder, name, rows, arrays, options, env=None):
         np.save(path, array)
         command.append("--input=" + path)
     outputs = [os.path.join(folder, f"{name}_out{i}.npy") for i, _ in enumerate(t for r in rows for t in r.types)]
-    done = tool(*command, *("--output=" + o for o in outputs), env=env)
-    return done.stderr if done.returncode else [np.load(o) for o in outputs]
+    done = tool(*command, *("--output=" + o for o in outputs), env=env, prefix=prefix)
+    said = re.sub(r"\d+ warnings? generated\.\s*", "", done.stderr)  # by the compiler of the simulator, which is not asked for any
+    return said or "no message" if done.returncode or (prefix and said) else [np.load(o) for o in outputs]
 
 
 def bits(array):
@@ -89,7 +95,7 @@ def bits(array):
 def compare(folder, device, number, size, rows, arrays, expected):
     _, options, env, _ = DEVICES[device]
     what = f"{device}, size {size}: "
-    found = run(folder, f"{device}_{number}_{size}", rows, arrays, options, env)
+    found = run(folder, f"{device}_{number}_{size}", rows, arrays, options, env, PREFIXES.get(device, ()))
     if isinstance(found, str):
         return check(False, what + ", ".join(f"{r.name} {r.op}" for r in rows) + ": " + found[-1500:])
     at = 0
@@ -104,12 +110,25 @@ def rows(wanted):
     return [Row(i, *row[:3]) for i, row in enumerate(examples.examples()) if row[0] not in examples.UNREADY and (not wanted or row[0] in wanted)]
 
 
+def strict(folder, rows):
+    """OpenCL C 1.2 without extensions but f64, and without a warning."""
+    source, target = write(folder, "all.rill", joined(rows)), os.path.join(folder, "all.cl")
+    done = tool("ir-translate", "--to-opencl", "--opt", source, "-o", target)
+    check(not done.returncode, done.stderr[-600:])
+    done = subprocess.run([CLANG, "-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-Xclang", "-cl-ext=-all,+cl_khr_fp64,+__opencl_c_fp64", "-Xclang",
+                           "-finclude-default-header", "-fsyntax-only", "-Wall", "-Wconversion", "-Wno-unused-function", "-Werror", target], capture_output=True, text=True)
+    check(not done.returncode, f"strict OpenCL C: {done.stderr[:800]}")
+
+
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
     if not os.path.exists("/etc/OpenCL/vendors/rusticl.icd"):
         devices.remove("rusticl")
+    if not shutil.which("oclgrind"):
+        devices.remove("oclgrind")
     all_rows = rows(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        strict(folder, all_rows)
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
             arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in all_rows}
             known = dict(zip((r.name for r in all_rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), all_rows)))
