@@ -120,6 +120,31 @@ def strict(folder, rows):
     check(not done.returncode, f"strict OpenCL C: {done.stderr[:800]}")
 
 
+MODEL = os.path.join(os.path.dirname(ROOT), "shared/models/ppocr_cls/model.onnx")
+MODEL_SIZES = {"pocl": [(1, 3, 48, 96), (5, 3, 48, 320)], "rusticl": [(1, 3, 48, 96)], "lavapipe": [(1, 3, 48, 96)]}
+
+
+def model_input(folder, shape):
+    """A file with an input of the model, and its result on the interpreter."""
+    x, y = (os.path.join(folder, f"model_{name}{shape[3]}.npy") for name in "xy")
+    if not os.path.exists(y):
+        np.save(x, np.random.default_rng(5).normal(size=shape).astype("f4"))
+        done = tool("ir-run", MODEL, "--exact", "--input=" + x, "--output=" + y)
+        check(not done.returncode, done.stderr[-600:])
+    return x, np.load(y)
+
+
+def run_model(folder, device):
+    """A model of many kernels has equal bits as well."""
+    _, options, env, _ = DEVICES[device]
+    for shape in MODEL_SIZES.get(device, ()):
+        x, expected = model_input(folder, shape)
+        y = os.path.join(folder, f"{device}{shape[3]}.npy")
+        done = tool("ir-run", MODEL, "--exact", *options, "--input=" + x, "--output=" + y, env=env)
+        if check(not done.returncode, f"{device}: {MODEL}: {done.stderr[-600:]}"):
+            check(bits(np.load(y)) == bits(expected), f"{device}, {shape}: {MODEL} has other bits than on the interpreter")
+
+
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
     if not os.path.exists("/etc/OpenCL/vendors/rusticl.icd"):
@@ -129,6 +154,8 @@ def main():
     all_rows = rows(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         strict(folder, all_rows)
+        for device in devices if os.path.exists(MODEL) and not sys.argv[1:] else ():
+            run_model(folder, device)
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
             arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in all_rows}
             known = dict(zip((r.name for r in all_rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), all_rows)))

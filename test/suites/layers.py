@@ -28,7 +28,7 @@ FORBIDDEN = [
 # Headers of libraries, and the folders that may include them.
 LIBRARIES = [
     (r"llvm(-c)?/", ("targets/llvm/", "runtime/llvm/")),
-    (r"vulkan/", ("runtime/vulkan/",)),
+    (r"vulkan/", ("runtime/vulkan/", "examples/device/vulkan.c")),
     (r"CL/", ("runtime/opencl/", "examples/device/opencl.c")),
     (r"spirv-tools/", ("targets/spirv/",)),
     (r"protobuf-c/", ("frontends/onnx/",)),

@@ -131,9 +131,13 @@ class Metal(Host):
 
 
 def translated(folder, name, source, *options):
+    """SOURCE, a text or the name of a file."""
     path, target, manifest = (os.path.join(folder, name + ending) for ending in (".rill", ".metal", ".json"))
-    with open(path, "w") as file:
-        file.write(source)
+    if source.startswith("/"):
+        path = source
+    else:
+        with open(path, "w") as file:
+            file.write(source)
     done = tool("ir-translate", "--to-msl", *options, "--exact", path, "-o", target, "--manifest=" + manifest)
     if not check(not done.returncode, f"{name}: {done.stderr[-800:]}"):
         return None
@@ -167,6 +171,11 @@ def main():
         # Those that refuse a size stand together, so that the others are not left out with them.
         rows.sort(key=lambda r: [isinstance(known[s][r.name], str) for s in SIZES])
         list(pool.map(lambda i: compare(folder, i, rows[i:i + devices.BATCH], known, arrays), range(0, len(rows), devices.BATCH)))
+        if os.path.exists(devices.MODEL) and not sys.argv[1:]:
+            text = os.path.join(folder, "model.rill")
+            tool("ir-translate", "--import-onnx", devices.MODEL, "-o", text)
+            host, (x, expected) = translated(folder, "model", text, "--opt"), devices.model_input(folder, (1, 3, 48, 96))
+            check(host and devices.bits(host.call("main", [np.load(x)])[0]) == devices.bits(expected), "a model has other bits than on the interpreter")
         host = translated(folder, "barriers", REDUCTION)
         x = np.arange(48, dtype="f4")
         check(host and np.array_equal(host.call("main", [x])[0], x.reshape(3, 16).sum(1)), "a reduction with barriers")
