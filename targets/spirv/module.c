@@ -69,6 +69,21 @@ size_t ir_spirv_scalars(const ir_kernel *kernel, uint32_t *offsets) {
   return end;
 }
 
+static bool add_shared(void *user, ir_op *op) {
+  size_t *bytes = user;
+  int64_t count;
+  bool shared = ir_is(op, IR_ALLOC) && !strcmp(ir_get_word(op, "scope"), "shared");
+  const ir_type *type = shared ? ir_op_result(op, 0)->type : NULL;
+  if (shared && ir_type_static_dims(type, NULL, &count)) *bytes = ir_size_add(*bytes, ir_size_mul((size_t)(count ? count : 1), size_of(ir_type_dtype(type))));
+  return true;
+}
+
+size_t ir_spirv_shared(const ir_kernel *kernel) {
+  size_t bytes = 0;
+  ir_walk(kernel->func->body, IR_PRE_ORDER, add_shared, &bytes);
+  return bytes;
+}
+
 /* f32, f64 and the 64-bit integers as they are, all others as a word. */
 static sv_kind passed(ir_dtype dtype) {
   sv_kind kind = sv_kind_of(dtype);
@@ -174,13 +189,6 @@ static bool write_kernels(ir_module *module, const ir_spirv_options *options, si
 }
 
 bool ir_spirv_check(ir_func *func) { return ir_kernel_check(func, "spirv", elements); }
-
-bool ir_spirv_kernel(const ir_kernel *kernel, const ir_spirv_options *options, ir_text *out) {
-  ir_arena arena = {0};
-  bool fine = ir_spirv_check(kernel->func) && write_kernels(kernel->func->item.module, options, 1, kernel, &arena, out);
-  ir_arena_free(&arena);
-  return fine;
-}
 
 bool ir_spirv_translate(ir_module *module, const ir_spirv_options *options, ir_text *out) {
   ir_arena arena = {0};

@@ -25,12 +25,12 @@ bool ir_spirv_translate(ir_module *module, const ir_spirv_options *options, ir_t
 /* Checks that FUNC is a kernel of what SPIR-V modules can hold; reports what it holds otherwise. */
 bool ir_spirv_check(ir_func *func);
 
-/* One kernel as a module of its own, for an executor. */
-bool ir_spirv_kernel(const ir_kernel *kernel, const ir_spirv_options *options, ir_text *out);
-
 /* Where the scalars of KERNEL stand in its push constants: OFFSETS (may be NULL) gets one a scalar, in bytes. In the order of
  * the kernel, each at the next multiple of its size: 8 bytes for 64-bit dtypes, 4 for all others, whose bits stand low.
  * Returns the size of the block, 0 where there are no scalars. */
 size_t ir_spirv_scalars(const ir_kernel *kernel, uint32_t *offsets);
+
+/* Bytes of workgroup memory that KERNEL uses. */
+size_t ir_spirv_shared(const ir_kernel *kernel);
 
 #endif

@@ -30,7 +30,7 @@ LIBRARIES = [
     (r"llvm(-c)?/", ("targets/llvm/", "runtime/llvm/")),
     (r"vulkan/", ("runtime/vulkan/",)),
     (r"CL/", ("runtime/opencl/",)),
-    (r"spirv/", ("targets/spirv/",)),
+    (r"spirv/", ("targets/spirv/", "runtime/vulkan/")),
     (r"spirv-tools/", ("runtime/spirv/",)),
     (r"protobuf-c/", ("frontends/onnx/",)),
 ]
