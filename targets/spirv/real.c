@@ -97,6 +97,28 @@ static SpvOp comparison(ir_scalar_code code) {
   }
 }
 
+/* --- f64 to whole numbers: drivers lose the sign of zero there --- */
+
+/* The bits below the point are cleared. */
+static sv_id whole_f64(sv_function *f, sv_id a) {
+  sv_module *m = f->module;
+  enum { BIAS = 1023, MANTISSA = 52 };
+  sv_id bits = sv_bits(f, SV_F64, a), zero = sv_int(m, SV_I64, 0), most = sv_int(m, SV_I64, BIAS + MANTISSA);
+  sv_id field = sv_binary(f, SpvOpBitwiseAnd, SV_I64, sv_binary(f, SpvOpShiftRightLogical, SV_I64, bits, sv_int(m, SV_I64, MANTISSA)), sv_int(m, SV_I64, 0x7ff));
+  sv_id is_small = compare(f, SpvOpULessThan, field, sv_int(m, SV_I64, BIAS)), is_whole = compare(f, SpvOpUGreaterThanEqual, field, most);
+  sv_id below = sv_choose(f, SV_I64, compare(f, SpvOpLogicalOr, is_small, is_whole), zero, sv_binary(f, SpvOpISub, SV_I64, most, field));
+  sv_id kept = sv_binary(f, SpvOpBitwiseAnd, SV_I64, bits, sv_binary(f, SpvOpShiftLeftLogical, SV_I64, sv_int(m, SV_I64, -1), below));
+  sv_id sign = sv_binary(f, SpvOpBitwiseAnd, SV_I64, bits, sv_int(m, SV_I64, INT64_MIN));
+  return sv_from_bits(f, SV_F64, sv_choose(f, SV_I64, is_small, sign, kept));
+}
+
+/* The sum with 2^52 has no bits below the point. */
+static sv_id nearest_f64(sv_function *f, sv_id a) {
+  sv_id size = sv_from_bits(f, SV_F64, magnitude(f, SV_F64, a)), large = sv_real(f->module, SV_F64, 0x1p52);
+  sv_id near = sv_binary(f, SpvOpFSub, SV_F64, sv_binary(f, SpvOpFAdd, SV_F64, size, large), large);
+  return sv_choose(f, SV_F64, compare(f, SpvOpFOrdLessThan, size, large), copy_sign(f, SV_F64, near, a), a);
+}
+
 /* f32 and f64 only. */
 static sv_id arithmetic(sv_function *f, ir_scalar_code code, sv_kind kind, const sv_id *in) {
   switch ((int)code) {
@@ -110,8 +132,8 @@ static sv_id arithmetic(sv_function *f, ir_scalar_code code, sv_kind kind, const
   case IR_S_FMA: return sv_glsl(f, GLSLstd450Fma, kind, 3, in);
   case IR_S_FLOOR: return unary(f, GLSLstd450Floor, kind, in[0]);
   case IR_S_CEIL: return unary(f, GLSLstd450Ceil, kind, in[0]);
-  case IR_S_TRUNC: return unary(f, GLSLstd450Trunc, kind, in[0]);
-  case IR_S_RINT: return unary(f, GLSLstd450RoundEven, kind, in[0]);
+  case IR_S_TRUNC: return kind == SV_F64 ? whole_f64(f, in[0]) : unary(f, GLSLstd450Trunc, kind, in[0]);
+  case IR_S_RINT: return kind == SV_F64 ? nearest_f64(f, in[0]) : unary(f, GLSLstd450RoundEven, kind, in[0]);
   case IR_S_SQRT: return unary(f, GLSLstd450Sqrt, kind, in[0]);
   default: return 0;
   }

@@ -34,7 +34,9 @@ def main():
                 np.save(path, array)
             cases = [c for c in scalars.cases_of(dtype) if not c.text.startswith("fma(")]
             text = scalars.module(cases, False, True)
-            want, got = (scalars.run(folder, text, inputs, len(cases), target) for target in ("interp", "vulkan"))
+            want = scalars.run(folder, text, inputs, len(cases), "interp")
+            # One invocation an element: lavapipe leaves loops after 65,535 rounds of one invocation.
+            got = scalars.run(folder, text.replace("for i < n {", "for i < n bind(group.x) {"), inputs, len(cases), "vulkan")
             if want is None or got is None:
                 print(f"{dtype}: did not run")
                 failed += len(cases)
