@@ -139,7 +139,7 @@ typedef struct sv_loop {
 sv_loop sv_loop_begin(sv_function *f);
 /* A value that is START in the first round, and then what *NEXT is made to be in sv_loop_next's block. */
 sv_id sv_loop_carry(sv_function *f, const sv_loop *loop, sv_kind kind, sv_id start, sv_id *next);
-void sv_loop_test(sv_function *f, const sv_loop *loop);
+void sv_loop_test(sv_function *f, const sv_loop *loop, SpvLoopControlMask control);
 void sv_loop_enter(sv_function *f, const sv_loop *loop, sv_id condition);
 void sv_loop_next(sv_function *f, const sv_loop *loop);
 void sv_loop_end(sv_function *f, const sv_loop *loop);

@@ -123,9 +123,9 @@ sv_id sv_loop_carry(sv_function *f, const sv_loop *loop, sv_kind kind, sv_id sta
   return sv_emit(f, SpvOpPhi, sv_type(f->module, kind), SV_WORDS(start, loop->before, *next, loop->next));
 }
 
-void sv_loop_test(sv_function *f, const sv_loop *loop) {
+void sv_loop_test(sv_function *f, const sv_loop *loop, SpvLoopControlMask control) {
   sv_id test = new_id(f);
-  sv_do(f, SpvOpLoopMerge, SV_WORDS(loop->merge, loop->next, SpvLoopControlMaskNone));
+  sv_do(f, SpvOpLoopMerge, SV_WORDS(loop->merge, loop->next, control));
   branch(f, test);
   begin_block(f, test);
 }

@@ -78,7 +78,7 @@ static sv_id shifted_remainder(const struct dividing *d, sv_id rest, sv_id count
   sv_id next_rest, next_count, step = number(d, d->step);
   sv_loop loop = sv_loop_begin(f);
   sv_id now = sv_loop_carry(f, &loop, d->integer, rest, &next_rest), left = sv_loop_carry(f, &loop, d->integer, count, &next_count);
-  sv_loop_test(f, &loop);
+  sv_loop_test(f, &loop, SpvLoopControlMaskNone);
   sv_loop_enter(f, &loop, is(d, SpvOpUGreaterThan, left, number(d, 0)));
   sv_id bits = sv_choose(f, d->integer, is(d, SpvOpULessThan, left, step), left, step);
   sv_id moved = on(d, SpvOpShiftLeftLogical, now, bits);
@@ -95,7 +95,7 @@ static sv_id put_together(const struct dividing *d, sv_id fraction, sv_id expone
   sv_id next_fraction, next_exponent, one = number(d, 1), type = sv_type(f->module, d->integer);
   sv_loop loop = sv_loop_begin(f);
   sv_id now = sv_loop_carry(f, &loop, d->integer, fraction, &next_fraction), at = sv_loop_carry(f, &loop, d->integer, exponent, &next_exponent);
-  sv_loop_test(f, &loop);
+  sv_loop_test(f, &loop, SpvLoopControlMaskNone);
   sv_id is_short = is(d, SpvOpULessThan, now, number(d, INT64_C(1) << d->mantissa));
   sv_id more = is(d, SpvOpLogicalAnd, is_short, is(d, SpvOpUGreaterThan, at, one));
   sv_loop_enter(f, &loop, more);

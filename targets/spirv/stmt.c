@@ -33,14 +33,15 @@ static sv_id built_in(sv_function *f, const char *axis) {
 }
 
 static void emit_for(sv_function *f, ir_op *op) {
-  if (!strcmp(ir_get_word(op, "mode"), "bind")) {
+  const char *mode = ir_get_word(op, "mode");
+  if (!strcmp(mode, "bind")) {
     emit_body(f, op, built_in(f, ir_get_word(op, "axis")));
     return;
   }
   sv_id extent = sv_scalar(f, ir_op_operand(op, 0)), next;
   sv_loop loop = sv_loop_begin(f);
   sv_id counter = sv_loop_carry(f, &loop, SV_I64, sv_int(f->module, SV_I64, 0), &next);
-  sv_loop_test(f, &loop);
+  sv_loop_test(f, &loop, strcmp(mode, "unroll") ? SpvLoopControlMaskNone : SpvLoopControlUnrollMask);
   sv_loop_enter(f, &loop, sv_binary(f, SpvOpSLessThan, SV_BOOL, counter, extent));
   emit_body(f, op, counter);
   sv_loop_next(f, &loop);
@@ -50,7 +51,7 @@ static void emit_for(sv_function *f, ir_op *op) {
 
 static void emit_while(sv_function *f, ir_op *op) {
   sv_loop loop = sv_loop_begin(f);
-  sv_loop_test(f, &loop);
+  sv_loop_test(f, &loop, SpvLoopControlMaskNone);
   sv_scope scope = {.f = f, .op = op};
   sv_loop_enter(f, &loop, sv_expr(&scope, ir_get_expr(op, "condition")));
   sv_region(f, ir_op_region(op, 0));
