@@ -3,6 +3,7 @@
 #include "runtime/vulkan/vulkan.h"
 
 #include <spirv/unified1/spirv.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 bool vk_check(ir_device *device, VkResult result, const char *function) {
@@ -83,14 +84,14 @@ static VkResult make_instance(VkInstance *instance, bool validates) {
 }
 
 static uint32_t find_devices(VkInstance instance, VkPhysicalDevice *devices) {
-  uint32_t count = VK_MOST_DEVICES;
+  uint32_t count = MOST_DEVICES;
   VkResult result = vkEnumeratePhysicalDevices(instance, &count, devices);
   return result == VK_SUCCESS || result == VK_INCOMPLETE ? count : 0;
 }
 
 size_t vk_list(ir_text *out) {
   VkInstance instance;
-  VkPhysicalDevice devices[VK_MOST_DEVICES];
+  VkPhysicalDevice devices[MOST_DEVICES];
   if (make_instance(&instance, false) != VK_SUCCESS) return 0;
   uint32_t count = find_devices(instance, devices);
   for (uint32_t i = 0; i < count; i++) {
@@ -142,7 +143,7 @@ static bool find_family(ir_device *device) {
 
 bool vk_choose(ir_device *device, const char *wanted) {
   if (!open_instance(device)) return false;
-  VkPhysicalDevice devices[VK_MOST_DEVICES];
+  VkPhysicalDevice devices[MOST_DEVICES];
   uint32_t count = find_devices(device->instance, devices), at = pick(devices, count, wanted);
   if (!count) return ir_error_in(device->diags, "vulkan", "no driver has a device"), false;
   if (at >= count) return ir_error_in(device->diags, "vulkan", "no device '%s': --list-devices names them", wanted), false;
@@ -209,29 +210,53 @@ static void link_features(struct features *f, bool has_bytes) {
   f->bytes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
 }
 
-/* Asks for what CAPABILITY stands for; false where the device does not have it. *NAME is the feature. */
-static bool ask(const struct features *has, const VkPhysicalDeviceFloatControlsProperties *controls, struct features *want, uint32_t capability, const char **name) {
-  switch (capability) {
-  case SpvCapabilityInt64: return *name = "shaderInt64", want->all.features.shaderInt64 = has->all.features.shaderInt64;
-  case SpvCapabilityFloat64: return *name = "shaderFloat64", want->all.features.shaderFloat64 = has->all.features.shaderFloat64;
-  case SpvCapabilityStorageBuffer8BitAccess: return *name = "storageBuffer8BitAccess", want->bytes.storageBuffer8BitAccess = has->bytes.storageBuffer8BitAccess;
-  case SpvCapabilityStorageBuffer16BitAccess: return *name = "storageBuffer16BitAccess", want->words.storageBuffer16BitAccess = has->words.storageBuffer16BitAccess;
-  case SpvCapabilitySignedZeroInfNanPreserve: return *name = "shaderSignedZeroInfNanPreserveFloat32", controls->shaderSignedZeroInfNanPreserveFloat32;
-  default: return true;
-  }
+/* What capabilities of SPIR-V stand for. */
+static const struct feature {
+  SpvCapability capability;
+  size_t at; /* in struct features */
+  const char *name;
+} rows[] = {
+#define ROW(capability, member, name) {SpvCapability##capability, offsetof(struct features, member.name), #name}
+    ROW(Int64, all.features, shaderInt64),
+    ROW(Float64, all.features, shaderFloat64),
+    ROW(StorageBuffer8BitAccess, bytes, storageBuffer8BitAccess),
+    ROW(StorageBuffer16BitAccess, words, storageBuffer16BitAccess),
+#undef ROW
+};
+
+static bool lacks(ir_device *device, const char *feature) {
+  ir_error_in(device->diags, "vulkan", "the device has no %s, which the kernels need", feature);
+  return false;
 }
 
-static bool ask_all(ir_device *device, const struct features *has, struct features *want, const uint32_t *words, size_t count) {
-  const VkPhysicalDeviceFloatControlsProperties controls = float_controls(device);
-  for (size_t at = 5; at < count && (words[at] & SpvOpCodeMask) == SpvOpCapability; at += words[at] >> SpvWordCountShift) {
-    const char *name;
-    if (ask(has, &controls, want, words[at + 1], &name)) continue;
-    ir_error_in(device->diags, "vulkan", "the device has no %s, which the kernels need", name);
-    return false;
+static bool ask(ir_device *device, const struct features *has, struct features *want, uint32_t capability) {
+  for (size_t i = 0; i < ir_count_of(rows); i++) {
+    if ((uint32_t)rows[i].capability != capability) continue;
+    if (!*(const VkBool32 *)(const void *)((const char *)has + rows[i].at)) return lacks(device, rows[i].name);
+    *(VkBool32 *)(void *)((char *)want + rows[i].at) = VK_TRUE;
   }
-  if (!want->all.features.shaderFloat64 || controls.shaderSignedZeroInfNanPreserveFloat64) return true;
-  ir_error_in(device->diags, "vulkan", "the device has no shaderSignedZeroInfNanPreserveFloat64, which the kernels need");
-  return false;
+  return true;
+}
+
+/* Properties, which nobody asks for. */
+static bool has_controls(ir_device *device, uint32_t capability, const struct features *want) {
+  if (capability != SpvCapabilitySignedZeroInfNanPreserve) return true;
+  const VkPhysicalDeviceFloatControlsProperties controls = float_controls(device);
+  if (!controls.shaderSignedZeroInfNanPreserveFloat32) return lacks(device, "shaderSignedZeroInfNanPreserveFloat32");
+  bool doubles = want->all.features.shaderFloat64;
+  return !doubles || controls.shaderSignedZeroInfNanPreserveFloat64 || lacks(device, "shaderSignedZeroInfNanPreserveFloat64");
+}
+
+/* The capabilities stand first in a module. */
+static bool ask_all(ir_device *device, const struct features *has, struct features *want, const uint32_t *words, size_t count) {
+  enum { HEADER = 5 };
+  bool fine = true;
+  for (int round = 0; round < 2; round++) {
+    for (size_t at = HEADER; fine && at < count && (words[at] & SpvOpCodeMask) == SpvOpCapability; at += words[at] >> SpvWordCountShift) {
+      fine = round ? has_controls(device, words[at + 1], want) : ask(device, has, want, words[at + 1]);
+    }
+  }
+  return fine;
 }
 
 bool vk_open(ir_device *device, const uint32_t *words, size_t count) {

@@ -58,7 +58,7 @@ ir_device_block *vk_take(ir_device *device, size_t bytes) {
 }
 
 void vk_give(ir_device *device, ir_device_block *block) {
-  if (device->kept_count < VK_KEPT_BLOCKS) device->kept[device->kept_count++] = block;
+  if (device->kept_count < KEPT_BLOCKS) device->kept[device->kept_count++] = block;
   else vk_drop(device, block);
 }
 

@@ -8,10 +8,10 @@
 #include <vulkan/vulkan.h>
 
 enum {
-  VK_MOST_DEVICES = 16,
-  VK_KEPT_BLOCKS = 64,  /* given back, for the next run */
-  VK_POOL_SETS = 256,   /* launches that are recorded at once */
-  VK_POOL_BUFFERS = 2048,
+  MOST_DEVICES = 16,
+  KEPT_BLOCKS = 64,  /* given back, for the next run */
+  POOL_SETS = 256,   /* launches that are recorded at once */
+  POOL_BUFFERS = 2048,
 };
 
 /* A buffer with memory of its own, which the host sees. */
@@ -56,7 +56,7 @@ struct ir_device {
   const ir_kernel *kernels;
   vk_kernel *made; /* one a kernel */
   size_t kernel_count;
-  ir_device_block *kept[VK_KEPT_BLOCKS];
+  ir_device_block *kept[KEPT_BLOCKS];
   size_t kept_count;
 };
 

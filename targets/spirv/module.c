@@ -43,6 +43,13 @@ sv_id sv_built_in(sv_function *f, SpvBuiltIn which, sv_id type) {
 
 /* --- parameters --- */
 
+/* A buffer that no other one overlaps where something is written. */
+static bool is_alone(const ir_kernel *kernel, const ir_param *param) {
+  bool inout = false;
+  for (size_t i = 0; i < kernel->buffer_count; i++) inout |= kernel->buffers[i].param->direction == IR_INOUT;
+  return param->direction == IR_OUT || (param->direction == IR_IN && !inout);
+}
+
 static void bind_buffer(sv_function *f, const ir_kernel *kernel, size_t number) {
   sv_module *m = f->module;
   const ir_param *param = kernel->buffers[number].param;
@@ -51,6 +58,7 @@ static void bind_buffer(sv_function *f, const ir_kernel *kernel, size_t number) 
   buffer->variable = sv_global(f, SpvStorageClassStorageBuffer, sv_block_type(m, ir_type_dtype(param->type)));
   sv_decorate(m, buffer->variable, SpvDecorationDescriptorSet, SV_WORDS(0));
   sv_decorate(m, buffer->variable, SpvDecorationBinding, SV_WORDS((uint32_t)number));
+  if (is_alone(kernel, param)) sv_decorate(m, buffer->variable, SpvDecorationRestrict, 0, NULL);
   if (!kernel->buffers[number].written) sv_decorate(m, buffer->variable, SpvDecorationNonWritable, 0, NULL);
   if (param->name) sv_name(m, buffer->variable, param->name->text);
   ir_map_put(&f->arena, &f->buffers, param->value, buffer);
