@@ -10,7 +10,7 @@
 
 static const struct {
   const char *name, *package;
-} packages[] = {{"llvm", "libllvm19"}, {"opencl", "ocl-icd-libopencl1"}, {"vulkan", "libvulkan1"}};
+} packages[] = {{"llvm", "libllvm19"}, {"spirv", "libstdc++6"}, {"opencl", "ocl-icd-libopencl1"}, {"vulkan", "libvulkan1"}};
 
 static const char *package_of(const char *name) {
   for (size_t i = 0; i < ir_count_of(packages); i++) {

@@ -16,15 +16,15 @@
 #include <stddef.h>
 
 struct options {
-  bool from_onnx, from_manifest, to_llvm, to_opencl, to_msl, lower, checked, print_locs, remarks;
-  const char *output, *triple, *cpu, *linker, *manifest;
+  bool from_onnx, from_manifest, to_llvm, to_opencl, to_spirv, to_msl, lower, checked, print_locs, remarks;
+  const char *output, *triple, *cpu, *linker, *environment, *manifest;
   int emit, constants;
   ir_pipeline_options run;
 };
 
 /* What --emit says. */
-#define FORMS "ll|bc|asm|obj|so|header|cl|metal"
-enum { LL, BC, ASM, OBJ, SO, HEADER, CL, METAL };
+#define FORMS "ll|bc|cl|spv|metal|asm|obj|so|header"
+enum { LL, BC, CL, SPV, METAL, ASM, OBJ, SO, HEADER };
 
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
@@ -32,12 +32,14 @@ static const ir_opt rows[] = {
     ROW(FLAG, from_manifest, "import-manifest", "off", "read a manifest, check it against its constants, and write Rill text: kernels become extern"),
     ROW(FLAG, to_llvm, "to-llvm", "off", "write a lowered module for the CPU, as --emit says"),
     ROW(FLAG, to_opencl, "to-opencl", "off", "write the kernels of a lowered module as OpenCL C 1.2"),
+    ROW(FLAG, to_spirv, "to-spirv", "off", "write the kernels of a lowered module as SPIR-V, which the validator has accepted"),
     ROW(FLAG, to_msl, "to-msl", "off", "write the kernels of a lowered module as Metal Shading Language"),
-    ROW(CHOICE, emit, "emit", FORMS, "ll", "of --to-llvm: LLVM IR as text (default) or bitcode, assembly, an object, a shared library, the C header; of --to-opencl: cl; of --to-msl: metal"),
+    ROW(CHOICE, emit, "emit", FORMS, "ll", "of --to-llvm: LLVM IR as text (default) or bitcode, assembly, an object, a shared library, the C header; of --to-opencl: cl; of --to-spirv: spv (default) or asm; of --to-msl: metal"),
     ROW(FLAG, lower, "opt", "off", "run the target's default pipeline first"),
     ROW(STRING, output, "output", "-", "where the result goes", .letter = 'o', .value = "FILE"),
     ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default: Linux on the processor)"),
     ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default: x86-64-v3, or the triple's plainest); native: this one"),
+    ROW(STRING, environment, "target-env", "vulkan1.1", "whom --to-spirv writes for: vulkan1.1 (SPIR-V 1.3), vulkan1.2 (1.5) or vulkan1.3 (1.6)"),
     ROW(FLAG, checked, "checked", "off", "check indices and integer divisions at run time"),
     ROW(STRING, manifest, "manifest", NULL, "also write the host program as JSON here; its constants go to a file beside it", .value = "FILE"),
     ROW(CHOICE, constants, "constants", "auto|inside|beside", "auto", "where the code has its constants; beside: in FILE.side.bin, which the model is opened with; auto: there if they have more than 64 MiB"),
@@ -124,6 +126,13 @@ static bool to_opencl(struct job *job, ir_module *module, ir_text *text, ir_side
   return ir_opencl_translate(module, text);
 }
 
+static bool to_spirv(struct job *job, ir_module *module, ir_text *text, ir_side_file *side) {
+  (void)side;
+  const ir_target_options target = {.environment = job->options.environment, .form = job->options.emit == ASM ? "asm" : "spv"};
+  const ir_plugin *plugin = ir_plugin_load(job->tool.diags, "spirv");
+  return plugin && plugin->translate(module, &target, text);
+}
+
 static bool to_msl(struct job *job, ir_module *module, ir_text *text, ir_side_file *side) {
   (void)job;
   (void)side;
@@ -142,6 +151,7 @@ static const struct direction {
     {"import-manifest", offsetof(struct options, from_manifest), NULL, NULL, 0},
     {"to-llvm", offsetof(struct options, to_llvm), "llvm", to_llvm, 1 << LL | 1 << BC | 1 << ASM | 1 << OBJ | 1 << SO | 1 << HEADER},
     {"to-opencl", offsetof(struct options, to_opencl), "opencl", to_opencl, 1 << CL},
+    {"to-spirv", offsetof(struct options, to_spirv), "spirv", to_spirv, 1 << SPV | 1 << ASM},
     {"to-msl", offsetof(struct options, to_msl), "msl", to_msl, 1 << METAL},
 };
 
@@ -189,7 +199,7 @@ static const struct direction *find_direction(struct job *job) {
 /* Options of some directions alone are refused in the others. */
 static bool check(struct job *job, const struct direction *direction, const ir_args *args) {
   struct options *options = &job->options;
-  enum { IMPORTS = 1, CPU = 2, DEVICES = 4, WRITES = CPU | DEVICES };
+  enum { IMPORTS = 1, CPU = 2, DEVICES = 4, SPIRV = 8, WRITES = CPU | DEVICES | SPIRV };
   const struct {
     const void *field;
     const char *name;
@@ -198,11 +208,12 @@ static bool check(struct job *job, const struct direction *direction, const ir_a
   } rules[] = {{&options->emit, "emit", WRITES, "--to-llvm and the like"}, {&options->lower, "opt", WRITES, "--to-llvm and the like"},
                {&options->triple, "triple", CPU, "--to-llvm"}, {&options->cpu, "cpu", CPU, "--to-llvm"}, {&options->checked, "checked", CPU, "--to-llvm"},
                {&options->linker, "linker", CPU, "--to-llvm"}, {&options->constants, "constants", CPU, "--to-llvm"},
+               {&options->environment, "target-env", SPIRV, "--to-spirv"},
                {&options->run.exact, "exact", WRITES, "--to-llvm and the like"}, {&options->run.fp.fma, "fp", WRITES, "--to-llvm and the like"},
                {&options->run.fp.order, "fp", WRITES, "--to-llvm and the like"}, {&options->run.fp.math, "fp", WRITES, "--to-llvm and the like"},
                {&options->remarks, "remarks", WRITES, "--to-llvm and the like"}, {&options->manifest, "manifest", WRITES, "--to-llvm and the like"},
                {&options->print_locs, "print-locs", IMPORTS, "--import-onnx"}};
-  unsigned is = !direction->target ? IMPORTS : direction->forms & 1 << LL ? CPU : DEVICES;
+  unsigned is = !direction->target ? IMPORTS : direction->forms & 1 << LL ? CPU : direction->forms & 1 << SPV ? SPIRV : DEVICES;
   for (size_t i = 0; i < ir_count_of(rules); i++) {
     if (rules[i].of & is || !ir_args_given(args, rules[i].field)) continue;
     ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for %s, not for --%s", rules[i].name, rules[i].whose, direction->name);
@@ -222,8 +233,8 @@ int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
   const ir_command command = {.name = "ir-translate",
-                              .usage = "--import-onnx model.onnx -o model.rill | --import-manifest m.json -o m.rill | --to-llvm|--to-opencl|--to-msl [--opt] model.rill -o model.ll",
-                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header; kernels in OpenCL C and Metal Shading Language).",
+                              .usage = "--import-onnx model.onnx -o model.rill | --import-manifest m.json -o m.rill | --to-llvm|--to-opencl|--to-spirv|--to-msl [--opt] model.rill -o model.ll",
+                              .doc = "Brings models in (ONNX) and writes programs out (LLVM IR, objects, shared libraries with a C header; kernels in OpenCL C, SPIR-V and Metal Shading Language).",
                               .options = rows,
                               .most = 1};
   ir_args args = {0};
