@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One real model on its way from ONNX to two executors: `make demo`.
+# One real model on its way from ONNX to every target and executor: `make demo`.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=${RILL_BIN:-$root/build/bin}
@@ -34,5 +34,15 @@ step "as loops for the CPU" ir-opt --pipeline='default{target=llvm}' --elide-abo
 sed -n '1,60p' "$work/loops.rill" | cut -c1-160
 step "as LLVM IR" ir-translate --to-llvm --opt "$work/model.rill" -o "$work/model.ll"
 grep -c '^define' "$work/model.ll" | sed 's/$/ functions/'
+step "as loops for devices" ir-opt --pipeline='default{target=opencl}' --elide-above=64 "$work/model.rill" -o "$work/device.rill"
+sed -n '1,40p' "$work/device.rill" | cut -c1-160
+step "as OpenCL C" ir-translate --to-opencl --opt "$work/model.rill" -o "$work/model.cl" --manifest="$work/model.json"
+grep -c '^__kernel' "$work/model.cl" | sed 's/$/ kernels/'
+step "as Metal Shading Language" ir-translate --to-msl --opt "$work/model.rill" -o "$work/model.metal"
+grep '^kernel' "$work/model.metal" | cut -c1-160
 step "interpreted" ir-run "$work/model.rill" --target=interp "${inputs[@]}" --expect="$expect"
 step "compiled" ir-run "$work/model.rill" --target=llvm "${inputs[@]}" --expect="$expect" --stats
+step "devices" ir-run --list-devices
+if ir-run --list-devices | grep -q '^opencl'; then
+  step "on an OpenCL device" ir-run "$work/model.rill" --target=opencl "${inputs[@]}" --expect="$expect"
+fi

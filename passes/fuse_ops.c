@@ -10,10 +10,11 @@
 enum { GROUPS, FUSED };
 
 struct options {
-  uint64_t max_depth;
+  uint64_t max_depth, max_buffers;
 };
 static const ir_opt options[] = {
     OPT_UINT(struct options, max_depth, "max-depth", "256", "calls in a group at most", .min = 1, .max = 100000),
+    OPT_UINT(struct options, max_buffers, "max-buffers", "0", "tensors that a group of several calls takes and gives at most; 0: no limit", .max = 100000),
     OPT_END,
 };
 
@@ -25,6 +26,7 @@ struct node {
   ir_op_pattern path_pattern;  /* the most general pattern on the way there, that node included */
   int parent;                  /* union-find */
   size_t size;                 /* calls in the group, at its root */
+  size_t operands;             /* of these calls, at the root */
   unsigned stretch;            /* calls on two sides of something that writes in place are not brought together */
   bool has_anchor;             /* the group holds a call that reduces with reuse, or reduces, at its root */
 };
@@ -33,7 +35,7 @@ struct graph {
   ir_pass_run *run;
   ir_vec(struct node) nodes;
   unsigned stretch;
-  uint64_t max_depth;
+  uint64_t max_depth, max_buffers;
 };
 
 static int root_of(struct graph *g, int i) {
@@ -142,6 +144,32 @@ static bool rule(const struct node *node, const struct node *sink, bool sink_has
   return false;
 }
 
+/* Whether the group of I, and those of the nodes of PATH with it, take and give no more tensors than a kernel may have. OPERANDS: of
+ * all their calls. */
+static bool fits_buffers(struct graph *g, struct path *path, int group, size_t operands) {
+  const ir_op *sink = g->nodes.at[group].op;
+  if (!g->max_buffers || operands + sink->result_count <= g->max_buffers) return true;
+  ir_map roots = {0}, seen = {0};
+  ir_arena *scratch = g->run->scratch;
+  ir_map_put(scratch, &roots, g->nodes.at[group].op, g);
+  for (size_t k = 0; k < path->nodes.count; k++) ir_map_put(scratch, &roots, g->nodes.at[root_of(g, path->nodes.at[k])].op, g);
+  size_t buffers = sink->result_count;
+  for (size_t i = 0; i < g->nodes.count; i++) {
+    const ir_op *op = g->nodes.at[i].op;
+    if (!ir_map_has(&roots, g->nodes.at[root_of(g, (int)i)].op)) continue;
+    for (size_t k = 0; k < op->operand_count; k++) {
+      ir_value *value = ir_op_operand(op, k);
+      const ir_op *from = ir_value_op(value);
+      int node = from ? user_node(g, from, path->region) : -1;
+      bool inside = node >= 0 && ir_map_has(&roots, g->nodes.at[root_of(g, node)].op);
+      if (inside || !ir_is_tensor(value->type) || ir_map_has(&seen, value)) continue;
+      ir_map_put(scratch, &seen, value, g);
+      buffers++;
+    }
+  }
+  return buffers <= g->max_buffers;
+}
+
 static void try_fuse(struct graph *g, int i, const ir_region *region) {
   struct node *node = &g->nodes.at[i];
   if (node->post_dominator < 0 || node->op->result_count != 1) return;
@@ -154,19 +182,21 @@ static void try_fuse(struct graph *g, int i, const ir_region *region) {
   if (node->has_anchor) path.type = ir_op_result(node->op, 0)->type;
   if (sink->pattern > path.most_sink || !walk_path(&path, i)) return;
   if (path.type && !same_type(&path, path.sink)) return;
-  size_t size = g->nodes.at[group].size;
+  size_t size = g->nodes.at[group].size, operands = g->nodes.at[group].operands;
   for (size_t k = 0; k < path.nodes.count; k++) {
     int other = root_of(g, path.nodes.at[k]);
     if (other == group) continue;
     if (g->nodes.at[other].has_anchor && (other != own || both)) return;
     size += g->nodes.at[other].size;
+    operands += g->nodes.at[other].operands;
   }
-  if (size > g->max_depth) return;
+  if (size > g->max_depth || !fits_buffers(g, &path, group, operands)) return;
   for (size_t k = 0; k < path.nodes.count; k++) {
     int other = root_of(g, path.nodes.at[k]);
     if (other == group) continue;
     g->nodes.at[other].parent = group;
     g->nodes.at[group].size += g->nodes.at[other].size;
+    g->nodes.at[group].operands += g->nodes.at[other].operands;
     g->nodes.at[group].has_anchor |= g->nodes.at[other].has_anchor;
   }
 }
@@ -265,7 +295,8 @@ static bool writes_in_place(const ir_op *op) {
 }
 
 static void fuse_region(ir_pass_run *run, ir_region *region) {
-  struct graph g = {.run = run, .max_depth = ((const struct options *)run->options)->max_depth};
+  const struct options *given = run->options;
+  struct graph g = {.run = run, .max_depth = given->max_depth, .max_buffers = given->max_buffers};
   ir_each_op(op, region) {
     for (size_t i = 0; i < op->region_count; i++) fuse_region(run, ir_op_region(op, i));
     op->id = UINT32_MAX;
@@ -274,7 +305,7 @@ static void fuse_region(ir_pass_run *run, ir_region *region) {
     op->id = (uint32_t)g.nodes.count;
     ir_op_pattern pattern = pattern_of(run, op);
     bool anchor = pattern == IR_PATTERN_OUT_FUSABLE || pattern == IR_PATTERN_REDUCTION;
-    const struct node node = {.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .stretch = g.stretch, .has_anchor = anchor};
+    const struct node node = {.op = op, .pattern = pattern, .post_dominator = -1, .parent = (int)g.nodes.count, .size = 1, .operands = op->operand_count, .stretch = g.stretch, .has_anchor = anchor};
     *ir_push(run->scratch, &g.nodes) = node;
   }
   int count = (int)g.nodes.count;

@@ -6,11 +6,18 @@
 
 /* What is in a preset stands in docs/spec/passes.md, made from this table. */
 #define GRAPH_PASSES "canonicalize,fold-scale,decompose-ops,fold-constants,canonicalize,cse,dce,"
+/* Metal has room for 31 buffers, one of them for scalars; Vulkan promises 4, and no device in use has fewer than 16. */
+#define DEVICE_PASSES(target, buffers) \
+  GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops{max-buffers=" buffers "},fuse-tir,dce,to-non-dataflow,call-tir-rewrite,schedule{target=" target "}," \
+  "split-kernels,transform-loops{target=" target "},dce,rewrite-dataflow-reshape,plan-memory,kill-after-last-use"
 const ir_preset ir_presets[] = {
     {"default", "llvm", "From a graph to loops for the CPU.",
      GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops,fuse-tir,dce,to-non-dataflow,call-tir-rewrite,schedule{target=llvm},"
      "split-kernels,transform-loops{target=llvm},dce,rewrite-dataflow-reshape,plan-memory,kill-after-last-use",
      true},
+    {"default", "opencl", "From a graph to kernels in OpenCL C.", DEVICE_PASSES("opencl", "64"), true},
+    {"default", "spirv", "From a graph to kernels in SPIR-V.", DEVICE_PASSES("spirv", "16"), true},
+    {"default", "msl", "From a graph to kernels in the Metal Shading Language.", DEVICE_PASSES("msl", "30"), true},
     {"default", "interp", "What the interpreter may run instead of a graph: fused tensor programs in compute form.",
      GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops,fuse-tir,dce", false},
     {"simplify", "", "Clean-up of graph functions.", "canonicalize,fold-constants,canonicalize,cse,dce", false},

@@ -3,6 +3,7 @@
  * prim_func, or the option), else by rules. Needs loop form; split-kernels makes one nest of each kernel first. */
 #include "passes/pass.h"
 #include "passes/schedule/transform.h"
+#include "targets/device.h"
 
 enum { CHOSEN, GIVEN };
 
@@ -11,7 +12,7 @@ struct options {
   const char *steps;
 };
 static const ir_opt options[] = {
-    OPT_CHOICE(struct options, target, "target", "llvm", "llvm", "what the loops are for"),
+    OPT_CHOICE(struct options, target, "target", IR_LOOP_TARGETS, "llvm", "what the loops are for"),
     OPT_STRING(struct options, steps, "steps", NULL, "what to do to every prim_func that names no steps itself", .value = "STEPS"),
     OPT_END,
 };
@@ -27,7 +28,7 @@ static bool transform(ir_pass_run *run, ir_func *func) {
     return false;
   }
   ir_func_make_names_unique(func);
-  const char *steps = own ? own->string->text : given->steps ? given->steps : ir_transform_choose(func, run->scratch);
+  const char *steps = own ? own->string->text : given->steps ? given->steps : ir_is_grid_target(given->target) ? ir_transform_choose_grid(func, run->scratch) : ir_transform_choose(func, run->scratch);
   if (!steps) return false;
   ir_transform t = {.func = func, .scratch = run->scratch};
   if (!ir_transform_apply(&t, ir_slice_of(steps))) {

@@ -25,6 +25,7 @@ typedef struct ir_interp_options {
   int64_t max_bytes;  /* bytes of live tensors; 0: no limit */
   ir_interp_launcher *launch; /* what graph functions start goes here; NULL: to the interpreter itself */
   void *user;                 /* for LAUNCH */
+  ir_memory *memory;          /* where tensors that graph functions make are; NULL: in the host's */
 } ir_interp_options;
 
 /* OPTIONS may be NULL: checked, without limits. The module must not change while the interpreter lives, apart from additions. */

@@ -10,7 +10,7 @@
 
 static const struct {
   const char *name, *package;
-} packages[] = {{"llvm", "libllvm19"}};
+} packages[] = {{"llvm", "libllvm19"}, {"spirv", "libstdc++6"}, {"opencl", "ocl-icd-libopencl1"}, {"vulkan", "libvulkan1"}};
 
 static const char *package_of(const char *name) {
   for (size_t i = 0; i < ir_count_of(packages); i++) {
@@ -32,10 +32,21 @@ static const char *folder(ir_arena *arena) {
   return ir_arena_printf(arena, "%.*s/../lib/rill", (int)(slash - path), path);
 }
 
+static const char *path_of(ir_arena *arena, const char *name) {
+  const char *from = folder(arena);
+  return ir_arena_printf(arena, "%s/rill-%s.so", from ? from : ".", name);
+}
+
+bool ir_plugin_is_built(const char *name) {
+  ir_arena arena = {0};
+  bool found = !access(path_of(&arena, name), F_OK);
+  ir_arena_free(&arena);
+  return found;
+}
+
 const ir_plugin *ir_plugin_load(ir_diags *diags, const char *name) {
   ir_arena arena = {0};
-  const char *from = folder(&arena), *package = package_of(name);
-  const char *path = ir_arena_printf(&arena, "%s/rill-%s.so", from ? from : ".", name);
+  const char *path = path_of(&arena, name), *package = package_of(name);
   const ir_plugin *plugin = NULL;
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

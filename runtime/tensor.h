@@ -4,10 +4,21 @@
 
 #include "../ir/dtype.h"
 
+/* Memory of a device: its addresses are numbers that nobody reads at. Functions that fail have reported it. */
+typedef struct ir_memory ir_memory;
+struct ir_memory {
+  uint8_t *(*take)(ir_memory *memory, size_t bytes); /* NULL: there is none; BYTES may be 0 */
+  void (*give)(ir_memory *memory, uint8_t *data);
+  bool (*read)(ir_memory *memory, void *to, const uint8_t *from, size_t bytes);
+  bool (*write)(ir_memory *memory, uint8_t *to, const void *from, size_t bytes);
+  bool (*copy)(ir_memory *memory, uint8_t *to, const uint8_t *from, size_t bytes); /* the ranges don't overlap */
+};
+
 /* Counts the bytes that live tensors hold, and refuses more than a limit. Lives as long as its maker or a tensor that
  * it counts needs it. */
 typedef struct ir_meter {
   uint32_t refs;
+  ir_memory *memory; /* where tensors that it counts are; NULL: in the host's. It must outlive them. */
   int64_t limit; /* 0: none */
   int64_t live, peak;
 } ir_meter;
@@ -54,6 +65,14 @@ static inline ir_tensor *ir_tensor_retain(ir_tensor *tensor) {
   return tensor;
 }
 void ir_tensor_release(ir_tensor *tensor); /* takes NULL */
+
+/* The device memory that the elements are in; NULL: the host's. */
+ir_memory *ir_tensor_memory(const ir_tensor *tensor);
+/* The bytes of FROM to byte AT of TO, wherever the two are; false after a report. */
+bool ir_tensor_move(ir_tensor *to, size_t at, const ir_tensor *from);
+/* All bytes from or to memory of the host. */
+bool ir_tensor_read(const ir_tensor *tensor, void *to);
+bool ir_tensor_write(ir_tensor *tensor, const void *from);
 
 /* One element, by its number in row-major order. Its bits stand low, as in ir/dtype.h. */
 uint64_t ir_tensor_bits(const ir_tensor *tensor, int64_t index);

@@ -7,9 +7,11 @@ static bool can(void *user, ir_op *op) {
   const char *why = NULL;
   if (op->flags & IR_OP_HAS_DICT) why = "an operation in it has attributes of its own (with)";
   switch ((int)op->code) {
-  case IR_SCALAR: break;
-  case IR_ALLOC: break;
-  case IR_STORE: break;
+  case IR_SCALAR:
+  case IR_ALLOC:
+  case IR_STORE:
+  case IR_WHILE:
+  case IR_BARRIER: break;
   case IR_FOR:
   case IR_IF:
     if (op->result_count) why = "something in it has results";
@@ -78,6 +80,14 @@ ir_op *ir_copy_if(ir_copy *c, ir_builder *b, ir_op *branch) {
   return ir_build_with(b, IR_IF, &condition, 1, IR_NO_ATTRS, regions, branch->region_count, NULL, 0);
 }
 
+static void copy_while(ir_copy *c, ir_builder *b, ir_op *op) {
+  ir_frame frame = ir_nest_frame(&c->nest);
+  ir_region *region = ir_region_new(c->nest.module, b->region->func, 0);
+  const ir_expr *condition = ir_copy_expr(c, &frame, op, ir_get_expr(op, "condition"));
+  ir_build_with(b, IR_WHILE, frame.operands, frame.count, IR_SET({"condition", ir_attr_expr(c->nest.context, condition)}), &region, 1, NULL, 0);
+  ir_copy_region(c, ir_at_end(region), ir_op_region(op, 0));
+}
+
 void ir_copy_op(ir_copy *c, ir_builder *b, ir_op *op) {
   if (op->flags & IR_OP_INLINE) return;
   b->range = op->range;
@@ -95,6 +105,8 @@ void ir_copy_op(ir_copy *c, ir_builder *b, ir_op *op) {
   } else if (ir_is(op, IR_IF)) {
     ir_op *branch = ir_copy_if(c, b, op);
     for (size_t i = 0; i < op->region_count; i++) ir_copy_region(c, ir_at_end(ir_op_region(branch, i)), ir_op_region(op, i));
+  } else if (ir_is(op, IR_WHILE)) {
+    copy_while(c, b, op);
   } else {
     ir_op_clone(op, b->region, b->before, c->nest.scratch, &c->nest.values);
   }

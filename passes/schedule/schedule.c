@@ -7,15 +7,17 @@
 #include "base/vec.h"
 #include "passes/nests.h"
 #include "passes/pass.h"
+#include "targets/device.h"
+
+#include <limits.h>
 
 enum { NESTS, JOINED };
 
 struct options {
   int target;
 };
-static const char *const target_names[] = {"llvm"};
 static const ir_opt options[] = {
-    OPT_CHOICE(struct options, target, "target", "llvm", "llvm", "what the loops are for"),
+    OPT_CHOICE(struct options, target, "target", IR_LOOP_TARGETS, "llvm", "what the loops are for"),
     OPT_END,
 };
 
@@ -131,15 +133,16 @@ static void open_axis(ir_nest *nest, ir_builder *b, ir_op *compute, size_t axis,
   ir_map_put(nest->scratch, &nest->values, old, variable);
 }
 
-/* Threads may share the outermost axes: SHARED_AXES of more than one round, up to the vectorized one. *SHARED counts them. */
-enum { SHARED_AXES = 2 };
+/* On a CPU threads may share the outermost axes: SHARED_AXES of more than one round, up to the vectorized one. *SHARED counts
+ * them. A device spreads all of them over its invocations and has no vectors. */
+enum { SHARED_AXES = 2, ALL_AXES = INT_MAX };
 
-static const char *mode_of(ir_op *compute, size_t axis, int vector, size_t *shared) {
+static const char *mode_of(ir_op *compute, size_t axis, int vector, size_t most, size_t *shared) {
   if ((int)axis == vector) {
-    *shared = SHARED_AXES;
+    *shared = most;
     return "vectorize";
   }
-  if (*shared == SHARED_AXES) return "serial";
+  if (*shared == most) return "serial";
   *shared += !is_one(ir_op_operand(compute, axis));
   return "parallel";
 }
@@ -184,19 +187,25 @@ static void build_temp(ir_nest *nest, ir_builder *b, ir_value *old, size_t dropp
 }
 
 static void build_group(ir_pass_run *run, struct group *group, const ir_facts *facts) {
+  const struct options *given = run->options;
+  bool grid = ir_is_grid_target(given->target);
+  size_t most = grid ? ALL_AXES : SHARED_AXES;
   ir_nest nest = {.module = run->module, .context = run->context, .scratch = run->scratch, .facts = facts};
   ir_op *first = group->computes[0];
   /* Between the nests stand only allocations, which must come before what is built. */
   ir_builder b = ir_before(group->computes[group->count - 1]);
   size_t shared = group->count > 1 ? group->shared : 0;
   /* The innermost shared axis is vectorized where all nests end with it. */
-  int vector = group->count > 1 ? vector_axis(first, 0) : -1;
+  int vector = group->count > 1 && !grid ? vector_axis(first, 0) : -1;
   for (size_t i = 0; i < group->count; i++) {
     bool whole = ir_op_region(group->computes[i], 0)->spatial_count == shared && !reduces_in_lanes(group->computes[i]);
     if (!whole) vector = -1;
   }
   size_t threads = 0;
-  for (size_t axis = 0; axis < shared; axis++) open_axis(&nest, &b, first, axis, mode_of(first, axis, vector, &threads));
+  for (size_t axis = 0; axis < shared; axis++) open_axis(&nest, &b, first, axis, mode_of(first, axis, vector, most, &threads));
+  /* A kernel is made of one loop. */
+  bool alone = grid && !shared && !ir_op_region(first, 0)->spatial_count;
+  if (alone) ir_nest_for(&nest, &b, ir_build_scalar(&b, ir_expr_i64(run->context, 1), NULL, 0), "one", "parallel");
   for (size_t c = 1; c < group->count; c++) {
     for (size_t axis = 0; axis < shared; axis++) {
       ir_value *variable = ir_map_get(&nest.values, ir_op_region(first, 0)->args[axis]);
@@ -209,10 +218,10 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
   for (size_t c = 0; c < group->count; c++) {
     ir_op *compute = group->computes[c];
     ir_builder inner = b;
-    int own = vector >= 0 ? -1 : vector_axis(compute, shared);
-    size_t inside = shared ? SHARED_AXES : 0;
+    int own = vector >= 0 || grid ? -1 : vector_axis(compute, shared);
+    size_t inside = shared ? most : 0;
     for (size_t axis = shared; axis < ir_op_region(compute, 0)->spatial_count; axis++) {
-      open_axis(&nest, &inner, compute, axis, mode_of(compute, axis, own, &inside));
+      open_axis(&nest, &inner, compute, axis, mode_of(compute, axis, own, most, &inside));
     }
     build_body(&nest, inner, compute);
     run->stats[NESTS]++;
@@ -221,8 +230,22 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
   for (size_t c = group->count; c > 0; c--) ir_op_erase(group->computes[c - 1]);
 }
 
-/* A local temporary that stayed whole must have constant extents: else it is global memory. */
-static void widen_scopes(ir_region *body) {
+static const ir_op *top_of(const ir_op *op) {
+  while (ir_op_parent(op)) op = ir_op_parent(op);
+  return op;
+}
+
+static bool is_handed_on(const ir_value *buffer) {
+  const ir_op *first = buffer->uses ? top_of(buffer->uses->user) : NULL;
+  ir_each_use(use, buffer) {
+    if (top_of(use->user) != first) return true;
+  }
+  return false;
+}
+
+/* A local temporary that stayed whole must have constant extents: else it is global memory. On a device what one nest hands
+ * on to another is global as well: they become kernels. */
+static void widen_scopes(ir_region *body, bool grid) {
   ir_each_op(op, body) {
     if (!ir_is(op, IR_ALLOC)) continue;
     if (ir_is_unused(op)) {
@@ -230,7 +253,8 @@ static void widen_scopes(ir_region *body) {
       continue;
     }
     bool global = !strcmp(ir_get_word(op, "scope"), "global");
-    if (!global && !constant_dims(ir_op_result(op, 0)->type, 0)) ir_set(op, "scope", ir_attr_id(ir_op_context(op), ir_lit("global")));
+    bool widen = !constant_dims(ir_op_result(op, 0)->type, 0) || (grid && is_handed_on(ir_op_result(op, 0)));
+    if (!global && widen) ir_set(op, "scope", ir_attr_id(ir_op_context(op), ir_lit("global")));
   }
 }
 
@@ -257,9 +281,9 @@ static bool schedule(ir_pass_run *run, ir_func *func) {
     add_to_group(run->scratch, &group, op, shared ? shared : ir_op_region(op, 0)->spatial_count);
   }
   flush(run, &group, facts);
-  widen_scopes(func->body);
+  widen_scopes(func->body, ir_is_grid_target(given->target));
   if (!any) return false;
-  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "scheduled", ir_attr_string(run->context, ir_slice_of(target_names[given->target])));
+  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "scheduled", ir_attr_string(run->context, ir_slice_of(ir_loop_targets[given->target])));
   return true;
 }
 

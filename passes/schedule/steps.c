@@ -15,6 +15,8 @@ static bool unroll(ir_transform *t, ir_op *loop, int64_t times) { return ir_tran
 static bool parallel(ir_transform *t, ir_op *loop, int64_t none) { return ir_transform_mode(t, loop, "parallel", none); }
 static bool serial(ir_transform *t, ir_op *loop, int64_t none) { return ir_transform_mode(t, loop, "serial", none); }
 
+static bool bind(ir_transform *t, ir_op *loop, int64_t size) { return ir_transform_bind(t, loop, size); }
+
 static const struct step {
   const char *name;
   enum { NO_NUMBER, MAY_HAVE_NUMBER, NEEDS_NUMBER } number;
@@ -22,7 +24,7 @@ static const struct step {
 } steps[] = {
     {"split", NEEDS_NUMBER, split}, {"reorder", NO_NUMBER, reorder},          {"fuse", NO_NUMBER, fuse},
     {"sink", NO_NUMBER, sink},      {"vectorize", MAY_HAVE_NUMBER, vectorize}, {"unroll", MAY_HAVE_NUMBER, unroll},
-    {"parallel", NO_NUMBER, parallel}, {"serial", NO_NUMBER, serial},
+    {"parallel", NO_NUMBER, parallel}, {"serial", NO_NUMBER, serial}, {"bind", NEEDS_NUMBER, bind},
 };
 
 enum { LARGEST_NUMBER = 1024 };
@@ -61,7 +63,7 @@ static bool apply_one(ir_transform *t, ir_slice text) {
   for (size_t i = 0; i < ir_count_of(steps); i++) {
     if (ir_slice_is(name, steps[i].name)) step = &steps[i];
   }
-  if (!step) return fail(t, "no such step: there are split, reorder, fuse, sink, vectorize, unroll, parallel and serial");
+  if (!step) return fail(t, "no such step: there are split, reorder, fuse, sink, vectorize, unroll, parallel, serial and bind");
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');
   int64_t number = 0;

@@ -157,7 +157,8 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
   ir_value *parts[2];
   for (size_t i = 0; i < 2; i++) {
     const ir_expr *part = ir_expr_binary(frame.context, i ? IR_S_FLOORMOD : IR_S_FLOORDIV, at, columns);
-    parts[i] = ir_build_scalar(&b, part, frame.operands, frame.count);
+    /* With a name: the expressions of a loop that is joined again would grow with each. */
+    parts[i] = ir_nest_let(&b, &frame, variable_of(i ? inner : loop)->name ? variable_of(i ? inner : loop)->name->text : "i", part);
     ir_map_put(t->scratch, &c.nest.values, variable_of(i ? inner : loop), parts[i]);
   }
   ir_copy_region(&c, b, ir_op_region(inner, 0));

@@ -29,10 +29,17 @@ bool ir_transform_sink(ir_transform *t, ir_op *loop);
 /* LOOP's mode: "vectorize", "parallel", "unroll", "serial"; FACTOR as in the text, 0 for none. */
 bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor);
 
+/* The rounds of LOOP, independent, become invocations in workgroups of SIZE: `bind` loops over the groups, on two axes where
+ * one may not be enough, and over the invocations. LOOP must stand outside of all others. */
+bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size);
+
 /* `split(i, 4), sink(i_i), vectorize(j, 2)`: the transforms by name, in order. Stops at what cannot be done. */
 bool ir_transform_apply(ir_transform *t, ir_slice steps);
 
 /* The steps that suit the loops of FUNC; NULL where they had better stay as they are. */
 const char *ir_transform_choose(ir_func *func, ir_arena *arena);
+
+/* The same for a device: all parallel loops that stand outermost become one grid. NULL: one invocation does it all. */
+const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena);
 
 #endif

@@ -128,14 +128,14 @@ struct ir_instr {
   ir_reg d, a, b, c;
   uint16_t step[4]; /* PURE, MOVE: bytes from lane to lane in d, a, b, c */
   union {
-    ir_kernel *fn;
+    ir_strip *fn;
     const void *info;
   };
 };
 
 typedef struct ir_atomic {
   ir_access access;
-  ir_kernel *combine, *narrow;
+  ir_strip *combine, *narrow;
 } ir_atomic;
 
 /* A lane's coordinate: axis values of a strip of flattened axes. */
@@ -171,8 +171,8 @@ typedef struct ir_reduce {
   ir_reg x, y; /* operands, in the accumulator's dtype */
   ir_reg where, index, seen; /* ARG: the best one's index, this one's, whether there was one */
   const void *identity;
-  ir_kernel *combine, *fold, *narrow; /* acc (+) x; dot: x * y + acc */
-  ir_kernel *multiply, *add;          /* dot in a narrow dtype, rounded twice; else NULL */
+  ir_strip *combine, *fold, *narrow; /* acc (+) x; dot: x * y + acc */
+  ir_strip *multiply, *add;          /* dot in a narrow dtype, rounded twice; else NULL */
   uint32_t size; /* bytes of an accumulator */
   const ir_op *op;
 } ir_reduce;

@@ -158,7 +158,7 @@ bool ir_exec_load(ir_exec *exec, const ir_instr *instr) {
   uint8_t *own = exec->plan->memory + info->offset;
   exec->at[instr->d] = own;
   own += (size_t)lo * info->size;
-  ir_kernel *convert = exec->kernels->load[info->dtype];
+  ir_strip *convert = exec->kernels->load[info->dtype];
   bool each = access->watched || (exec->mask && access->offset.varying) || (access->check_count && !in_range(exec, access, lo, hi));
   if (each) {
     if (!load_each(exec, instr, access, lo, hi)) return false;
@@ -241,7 +241,7 @@ bool ir_exec_store(ir_exec *exec, const ir_instr *instr) {
   const ir_reg_info *info = &exec->plan->regs[instr->a];
   int64_t lo = instr->varying ? exec->lo : 0, hi = instr->varying ? exec->hi : 1;
   const uint8_t *from = exec->at[instr->a] + (size_t)lo * info->size;
-  ir_kernel *convert = exec->kernels->store[info->dtype];
+  ir_strip *convert = exec->kernels->store[info->dtype];
   if (convert) {
     convert(exec->raw, from, NULL, NULL, (size_t)(hi - lo) * access->width);
     from = exec->raw;

@@ -164,7 +164,7 @@ ir_reg ir_gen_vary(ir_gen *gen, ir_reg reg) {
 }
 
 /* All arguments are constant: computes now. */
-static ir_reg fold(ir_gen *gen, ir_kernel *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args) {
+static ir_reg fold(ir_gen *gen, ir_strip *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args) {
   const void *values[3] = {NULL, NULL, NULL};
   for (size_t i = 0; i < count; i++) values[i] = ir_gen_info(gen, args[i])->constant;
   void *result = ir_arena_alloc(&gen->scratch, width * 8);
@@ -172,7 +172,7 @@ static ir_reg fold(ir_gen *gen, ir_kernel *fn, ir_dtype dtype, unsigned width, s
   return ir_gen_constant(gen, dtype, width, result);
 }
 
-ir_reg ir_gen_pure(ir_gen *gen, ir_kernel *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args) {
+ir_reg ir_gen_pure(ir_gen *gen, ir_strip *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args) {
   bool varying = false, constant = true;
   ir_reg use[3] = {0};
   for (size_t i = 0; i < count; i++) {

@@ -82,7 +82,7 @@ ir_reg ir_gen_vary(ir_gen *gen, ir_reg reg);
 void ir_gen_emit(ir_gen *gen, ir_instr instr);                     /* here */
 void ir_gen_emit_at(ir_gen *gen, uint32_t depth, ir_instr instr);  /* as far out as DEPTH */
 /* DTYPE d = fn(args...): made uniform and moved out of loops where possible, folded where constant. */
-ir_reg ir_gen_pure(ir_gen *gen, ir_kernel *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args);
+ir_reg ir_gen_pure(ir_gen *gen, ir_strip *fn, ir_dtype dtype, unsigned width, size_t count, const ir_reg *args);
 void ir_gen_range(ir_gen *gen, ir_reg reg, int64_t least, int64_t most);
 
 /* Loops: what is made until the close goes to NODE's body, invariants to NODE's before. */

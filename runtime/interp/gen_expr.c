@@ -61,7 +61,7 @@ void ir_gen_let(ir_gen *gen, ir_op *op) {
 /* --- conversions --- */
 static ir_reg narrowed(ir_gen *gen, ir_reg reg) {
   const ir_reg_info *info = ir_gen_info(gen, reg);
-  ir_kernel *fn = reg ? gen->kernels->narrow[info->dtype] : NULL;
+  ir_strip *fn = reg ? gen->kernels->narrow[info->dtype] : NULL;
   return fn ? ir_gen_pure(gen, fn, (ir_dtype)info->dtype, info->width, 1, &reg) : reg;
 }
 
@@ -70,7 +70,7 @@ ir_reg ir_gen_cast(ir_gen *gen, ir_reg reg, ir_dtype dtype) {
   const ir_reg_info from = *ir_gen_info(gen, reg);
   const ir_kernels *k = gen->kernels;
   bool narrow_float = ir_is_float(dtype) && k->narrow[dtype];
-  ir_kernel *fn = dtype == IR_BOOL                            ? k->to_bool[from.rep]
+  ir_strip *fn = dtype == IR_BOOL                            ? k->to_bool[from.rep]
                   : dtype == IR_I4                            ? k->to_i4[from.rep]
                   : dtype == IR_U4                            ? k->to_u4[from.rep]
                   : narrow_float && from.dtype == IR_F64       ? k->odd
@@ -96,7 +96,7 @@ static ir_reg bitcast(ir_gen *gen, ir_reg reg, ir_dtype dtype) {
     reg = ir_gen_pure(gen, k->store[from.dtype], raw, from.width, 1, &reg);
   } else {
     /* The same bits: integers of one width cast without change, floats move. */
-    ir_kernel *move = bits == 4 ? k->to_u4[from.rep] : k->op[IR_S_BITOR][ir_rep_of(raw)];
+    ir_strip *move = bits == 4 ? k->to_u4[from.rep] : k->op[IR_S_BITOR][ir_rep_of(raw)];
     reg = ir_gen_pure(gen, move, raw, from.width, bits == 4 ? 1 : 2, (ir_reg[]){reg, reg});
   }
   if (k->load[dtype]) return ir_gen_pure(gen, k->load[dtype], dtype, from.width, 1, &reg);
@@ -339,7 +339,7 @@ static ir_reg operator(ir_gen *gen, const ir_expr *expr) {
   if ((code == IR_S_ABS || code == IR_S_NEG) && ir_is_float(dtype)) {
     return ir_gen_pure(gen, gen->kernels->op[code][ir_rep_of(operand)], dtype, expr->lanes, 1, args);
   }
-  ir_kernel *fn = gen->kernels->op[code][ir_rep_of(operand)];
+  ir_strip *fn = gen->kernels->op[code][ir_rep_of(operand)];
   if (!fn) {
     ir_gen_fail(gen, "the interpreter has no '%s' of %s", ir_scalars[code].name, ir_dtype_name(operand));
     return 0;

@@ -44,7 +44,7 @@ static bool of_register(ir_gen *gen, ir_reg reg, ir_gen_form *form) {
 
 /* REG = the value of FORM, to make room. */
 static ir_reg collapse(ir_gen *gen, const ir_gen_form *form) {
-  ir_kernel *add = gen->kernels->op[IR_S_ADD][IR_REP_I64], *mul = gen->kernels->op[IR_S_MUL][IR_REP_I64];
+  ir_strip *add = gen->kernels->op[IR_S_ADD][IR_REP_I64], *mul = gen->kernels->op[IR_S_MUL][IR_REP_I64];
   ir_reg sum = ir_gen_i64(gen, form->constant);
   for (uint32_t i = 0; i < form->count; i++) {
     ir_reg part = ir_gen_pure(gen, mul, IR_I64, 1, 2, (ir_reg[]){form->terms[i].reg, ir_gen_i64(gen, form->terms[i].scale)});

@@ -105,7 +105,10 @@ static bool deliver_stack(ir_activation *a, const ir_step *step, size_t result, 
       return ir_step_fail(a, step, "loop: a stacked output changes its extents in round %zu", i);
     }
     for (int64_t k = 0; packed && k < s->at[i]->count; k++) ir_tensor_set_bits(all, at + k, ir_tensor_bits(s->at[i], k));
-    if (!packed && s->at[i]->size) memcpy(all->data + (size_t)i * s->at[i]->size, s->at[i]->data, s->at[i]->size);
+    if (!packed && !ir_tensor_move(all, i * s->at[i]->size, s->at[i])) {
+      ir_tensor_release(all);
+      return false;
+    }
     at += s->at[i]->count;
   }
   ir_step_result(a, step, result, ir_object_tensor(all));

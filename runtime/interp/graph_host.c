@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* runtime/interp/graph_host.c - memory of graph functions: allocations, storage, tensors in it. Fresh memory holds NaN (all
- * bits set), so that who reads what nobody wrote is found out. */
+/* runtime/interp/graph_host.c - memory of graph functions: allocations, storage, tensors in it. Fresh memory of the host
+ * holds NaN (all bits set), so that who reads what nobody wrote is found out. */
 #include "base/pack.h"
 #include "runtime/interp/graph.h"
 
@@ -19,7 +19,7 @@ static bool extents(ir_activation *a, const ir_step *step, const ir_type *type, 
 }
 
 void ir_step_poison(ir_tensor *tensor) {
-  if (tensor->size) memset(tensor->data, tensor->dtype == IR_BOOL ? 1 : 0xff, tensor->size);
+  if (tensor->size && !ir_tensor_memory(tensor)) memset(tensor->data, tensor->dtype == IR_BOOL ? 1 : 0xff, tensor->size);
 }
 
 static bool step_alloc(ir_activation *a, const ir_step *step) {
@@ -118,7 +118,7 @@ static bool step_host_copy(ir_activation *a, const ir_step *step) {
   if (ok && (from->dtype != to->dtype || from->count != to->count)) {
     ok = ir_step_fail(a, step, "host.copy: %zu bytes to a tensor of %zu bytes", from->size, to->size);
   }
-  if (ok && from->size) memmove(to->data, from->data, from->size);
+  ok = ok && ir_tensor_move(to, 0, from);
   ir_tensor_release(from);
   ir_tensor_release(to);
   return ok;

@@ -131,9 +131,9 @@ static bool step_shape_to_tensor(ir_activation *a, const ir_step *step) {
   int64_t count = (int64_t)shape->shape.count;
   ir_tensor *tensor = ir_tensor_new(a->interp->meter, IR_I64, 1, &count);
   if (!tensor) return ir_step_fail(a, step, "shape_to_tensor: no memory%s", ir_interp_budget(a->interp));
-  if (count) memcpy(tensor->data, shape->shape.dims, (size_t)count * sizeof(int64_t));
+  bool ok = ir_tensor_write(tensor, shape->shape.dims);
   ir_step_result(a, step, 0, ir_object_tensor(tensor));
-  return true;
+  return ok;
 }
 
 static bool step_tensor_to_shape(ir_activation *a, const ir_step *step) {
@@ -240,7 +240,7 @@ static ir_tensor *as_tensor(ir_interp *interp, const ir_object *object) {
   if (!shape && object->kind != IR_OBJECT_SCALAR) return NULL;
   int64_t count = shape ? (int64_t)object->shape.count : 1;
   ir_tensor *tensor = ir_tensor_new(interp->meter, shape ? IR_I64 : object->scalar.dtype, shape, &count);
-  if (tensor && shape && count) memcpy(tensor->data, object->shape.dims, (size_t)count * sizeof count);
+  if (tensor && shape) ir_tensor_write(tensor, object->shape.dims);
   if (tensor && !shape) ir_tensor_set_bits(tensor, 0, object->scalar.bits);
   return tensor;
 }

@@ -8,6 +8,7 @@ ir_interp *ir_interp_new(ir_module *module, const ir_interp_options *options) {
   *interp = (ir_interp){.module = module, .context = module->context, .kernels = ir_kernels_get()};
   interp->options = options ? *options : (ir_interp_options){.checked = true};
   interp->meter = ir_meter_new(interp->options.max_bytes);
+  interp->meter->memory = interp->options.memory;
   return interp;
 }
 

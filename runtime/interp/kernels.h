@@ -22,28 +22,28 @@ typedef enum ir_rep {
 } ir_rep;
 
 /* d[i] = op(a[i], b[i], c[i]) for i < n. D may be one of the operands. */
-typedef void ir_kernel(void *d, const void *a, const void *b, const void *c, size_t n);
+typedef void ir_strip(void *d, const void *a, const void *b, const void *c, size_t n);
 
 enum { IR_SIZES = 4 /* of elements: 1, 2, 4, 8 bytes; index: ir_size_class */ };
 
 typedef struct ir_kernels {
-  ir_kernel *op[IR_S_COUNT][IR_REP_COUNT]; /* by the format of the last operand; NULL where there is no such operator */
-  ir_kernel *cast[IR_REP_COUNT][IR_REP_COUNT]; /* from, to: values */
-  ir_kernel *to_bool[IR_REP_COUNT];
-  ir_kernel *to_i4[IR_REP_COUNT], *to_u4[IR_REP_COUNT];
-  ir_kernel *odd;                    /* f64 to f32, rounded to odd: a second rounding is then as good as one */
-  ir_kernel *narrow[IR_DTYPE_COUNT]; /* what follows an operation: wraps to 4 bits, rounds to f16, ...; NULL: nothing */
-  ir_kernel *load[IR_DTYPE_COUNT];   /* stored elements (a) to a register (d); NULL: the same format */
-  ir_kernel *store[IR_DTYPE_COUNT];  /* a register (a) to stored elements (d); i4 and u4: one element a byte */
-  ir_kernel *fold[IR_S_COUNT][IR_REP_COUNT]; /* d[0] = op(... op(d[0], a[0]) ..., a[n - 1]); MAD, FMA: of a[i], b[i] */
-  ir_kernel *splat[IR_SIZES];        /* d[i] = a[0] */
-  ir_kernel *pick[IR_SIZES];         /* d[i] = c[i] ? a[i] : d[i]; c is u8 */
+  ir_strip *op[IR_S_COUNT][IR_REP_COUNT]; /* by the format of the last operand; NULL where there is no such operator */
+  ir_strip *cast[IR_REP_COUNT][IR_REP_COUNT]; /* from, to: values */
+  ir_strip *to_bool[IR_REP_COUNT];
+  ir_strip *to_i4[IR_REP_COUNT], *to_u4[IR_REP_COUNT];
+  ir_strip *odd;                    /* f64 to f32, rounded to odd: a second rounding is then as good as one */
+  ir_strip *narrow[IR_DTYPE_COUNT]; /* what follows an operation: wraps to 4 bits, rounds to f16, ...; NULL: nothing */
+  ir_strip *load[IR_DTYPE_COUNT];   /* stored elements (a) to a register (d); NULL: the same format */
+  ir_strip *store[IR_DTYPE_COUNT];  /* a register (a) to stored elements (d); i4 and u4: one element a byte */
+  ir_strip *fold[IR_S_COUNT][IR_REP_COUNT]; /* d[0] = op(... op(d[0], a[0]) ..., a[n - 1]); MAD, FMA: of a[i], b[i] */
+  ir_strip *splat[IR_SIZES];        /* d[i] = a[0] */
+  ir_strip *pick[IR_SIZES];         /* d[i] = c[i] ? a[i] : d[i]; c is u8 */
   /* d[i] = a[b[i]]: b is i64, in elements. */
-  ir_kernel *gather[IR_SIZES];
+  ir_strip *gather[IR_SIZES];
   /* d[i] = i + a[0], i64 */
-  ir_kernel *iota;
+  ir_strip *iota;
   /* d[i] += a[i] * b[0], i64 */
-  ir_kernel *add_scaled;
+  ir_strip *add_scaled;
 } ir_kernels;
 
 /* The table for this machine. Both give the same bits. */

@@ -12,8 +12,9 @@ enum { IR_MANIFEST_VERSION = 1 };
 
 /* Writes MODULE, whose functions are host programs, to OUTPUT; the elements of its constants go to a file beside it
  * (m.json: m.constants.bin), which takes its place with it. False after a report: a step that no host program has, with
- * the pass that replaces it; constants without a file to put them beside. OUTPUT is not committed. */
-bool ir_manifest_write(ir_module *module, ir_output *output);
+ * the pass that replaces it; constants without a file to put them beside. DEVICE: the target of devices that the kernels are for, whose grids are written
+ * too; NULL: they are for the CPU. OUTPUT is not committed. */
+bool ir_manifest_write(ir_module *module, const char *device, ir_output *output);
 
 /* The module that the manifest at PATH describes: its functions, its kernels as extern prim_funcs, its constants as
  * resources, whose digests are checked. NULL after a report, which says where in the JSON: "functions[0].steps[3].bytes".

@@ -394,12 +394,31 @@ static ir_func *declare(ir_manifest_reader *r, const json_t *json, ir_item_kind 
   return r->failed ? NULL : func;
 }
 
+/* How devices start a kernel is for hosts that have its code: here it is only checked. */
+static bool check_grid(ir_manifest_reader *r, const json_t *json) {
+  const json_t *grid = json_object_get(json, "grid");
+  if (!grid) return true;
+  grid = ir_manifest_member(r, json, "grid", JSON_OBJECT);
+  if (!grid) return false;
+  ir_manifest_enter(r, "grid");
+  const json_t *groups = ir_manifest_member(r, grid, "groups", JSON_ARRAY), *local = ir_manifest_member(r, grid, "local", JSON_ARRAY);
+  bool fine = ir_manifest_word(r, grid, "entry") && groups && local && ir_manifest_member(r, grid, "scalars", JSON_ARRAY);
+  if (fine && (json_array_size(groups) != 3 || json_array_size(local) != 3)) return ir_manifest_fail(r, "expected three axes of 'groups' and of 'local'");
+  for (size_t i = 0; fine && i < 3; i++) {
+    fine = ir_manifest_expr(r, json_array_get(groups, i), NULL) != NULL;
+    if (fine && json_integer_value(json_array_get(local, i)) < 1) return ir_manifest_fail(r, "expected integers above 0 in 'local'");
+  }
+  if (!fine || !ONLY(r, grid, "entry", "groups", "local", "scalars")) return false;
+  ir_manifest_leave(r);
+  return true;
+}
+
 static bool read_kernel(ir_manifest_reader *r, const json_t *json, void *user) {
   (void)user;
   struct signature s = {.names = {0}};
   ir_func *func = declare(r, json, IR_ITEM_PRIM_FUNC, &s);
   if (func) func->item.flags |= IR_ITEM_EXTERN;
-  return func && ONLY(r, json, "name", "symbols", "where", "parameters", "private", "attributes");
+  return func && check_grid(r, json) && ONLY(r, json, "name", "symbols", "where", "parameters", "private", "attributes", "grid");
 }
 
 static bool read_header(ir_manifest_reader *r, const json_t *json, void *user) {

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "ir/symbols.h"
 #include "runtime/manifest/codec.h"
+#include "targets/kernel.h"
 #include "runtime/manifest/manifest.h"
 
 enum { ALIGNMENT = 64, WIDTH = 150 };
@@ -19,6 +20,8 @@ typedef struct writer {
   ir_map places;     /* interned digest -> offset + 1 */
   ir_output *blob;   /* NULL until there is a constant */
   ir_output *output;
+  const char *device; /* NULL: kernels have no grid */
+  ir_funcs kernels;   /* with it */
   bool dtypes[IR_DTYPE_COUNT + 1];
 } writer;
 
@@ -295,9 +298,32 @@ static bool see_op(void *user, ir_op *op) {
   return true;
 }
 
+/* How a device starts the kernel; NULL, reported, where it cannot be started. */
+static json_t *put_grid(writer *w, const ir_func *func) {
+  ir_kernel kernel;
+  ir_func *twin = ir_map_get(&w->kernels.twins, func); /* NULL: nothing starts it */
+  if (!ir_kernel_describe(&w->w.arena, twin ? twin : (ir_func *)(uintptr_t)func, w->device, &kernel)) return NULL;
+  json_t *groups = json_array(), *local = json_array(), *scalars = json_array();
+  for (size_t i = 0; i < 3; i++) {
+    json_array_append_new(groups, ir_manifest_put_expr(&w->w, NULL, kernel.groups[i]));
+    json_array_append_new(local, json_integer(kernel.local[i]));
+  }
+  for (size_t i = 0; i < kernel.scalar_count; i++) {
+    const ir_kernel_scalar *scalar = &kernel.scalars[i];
+    json_t *name = scalar->symbol ? json_pack("{ss}", "symbol", scalar->name->text)
+                                  : json_pack("{ss ss}", "name", param_name(w, &func->params[scalar->param - kernel.func->params], (size_t)(scalar->param - kernel.func->params)), "dtype", ir_dtype_name(scalar->dtype));
+    json_array_append_new(scalars, name);
+  }
+  return json_pack("{ss so so so}", "entry", kernel.name, "groups", groups, "local", local, "scalars", scalars);
+}
+
 static json_t *put_kernel(writer *w, const ir_func *func) {
   json_t *json = put_signature(w, func, true);
   if (!json) return NULL;
+  bool device = w->device && func->body;
+  json_t *grid = device ? put_grid(w, func) : NULL;
+  if (device && !grid) return json_decref(json), NULL;
+  if (grid) json_object_set_new(json, "grid", grid);
   for (size_t i = 0; i < func->param_count; i++) see_type(w, func->params[i].type);
   if (func->body) ir_walk(func->body, IR_PRE_ORDER, see_op, w);
   return json;
@@ -395,9 +421,10 @@ static void put_text(ir_text *out, const json_t *json, size_t indent) {
   ir_text_printf(out, "\n%*s%c", (int)indent, "", object ? '}' : ']');
 }
 
-bool ir_manifest_write(ir_module *module, ir_output *output) {
-  writer w = {.w = {.context = module->context}, .module = module, .diags = module->context->diags, .constants = json_array(), .output = output};
-  json_t *root = put_module(&w);
+bool ir_manifest_write(ir_module *module, const char *device, ir_output *output) {
+  writer w = {.device = device, .w = {.context = module->context}, .module = module, .diags = module->context->diags, .constants = json_array(), .output = output};
+  bool known = !device || ir_kernels_of(&w.w.arena, module, device, &w.kernels);
+  json_t *root = known ? put_module(&w) : NULL;
   if (root) {
     ir_text text = {0};
     put_text(&text, root, 0);

@@ -47,7 +47,7 @@ void emit_function_start(emit_function *f, emit_unit *unit, ir_func *source, LLV
   f->context = LLVMGetParam(function, 0);
   LLVMSetValueName2(f->context, "context", 7);
   f->builder = LLVMCreateBuilderInContext(unit->llvm);
-  f->frame = (ir_frame){.context = unit->context, .arena = &f->arena};
+  f->proofs = (ir_proofs){.context = unit->context, .arena = &f->arena, .frame = {.context = unit->context, .arena = &f->arena}};
   f->entry = emit_block(f, "entry");
   LLVMBasicBlockRef body = emit_block(f, "body");
   LLVMPositionBuilderAtEnd(f->builder, f->entry);

@@ -130,7 +130,7 @@ bool emit_export_function(emit_unit *unit, ir_func *func) {
 }
 
 const char *emit_export_name(ir_arena *arena, const ir_func *func) {
-  return ir_arena_printf(arena, "rill_%s", emit_mangled(arena, func->item.name));
+  return ir_arena_printf(arena, "rill_%s", ir_mangled(arena, func->item.name));
 }
 
 /* --- the support code --- */

@@ -139,7 +139,7 @@ static emit_hint division_hint(emit_scope *scope, const ir_expr *expr) {
     hint.has_divisor = hint.divisor && hint.divisor != -1;
   }
   if (expr->dtype == IR_I64 && expr->lanes == 1) {
-    hint.natural = emit_is_natural(scope, divisor, 1) && emit_is_natural(scope, expr->kids[0], 0);
+    hint.natural = ir_proofs_at_least(&scope->f->proofs, scope->op, divisor, 1) && ir_proofs_at_least(&scope->f->proofs, scope->op, expr->kids[0], 0);
   }
   return hint;
 }
@@ -155,8 +155,8 @@ static void check_divisor(emit_scope *scope, const ir_expr *expr, const emit_hin
 /* Facts say that a closed expression is far from overflow. */
 static bool fits(emit_function *f, const ir_expr *expr) {
   int64_t least, most, far = INT64_C(1) << 62;
-  if (expr->has_args || !f->facts) return false;
-  ir_range_of(f->unit->context, f->facts, expr, &least, &most);
+  if (expr->has_args || !f->proofs.facts) return false;
+  ir_range_of(f->unit->context, f->proofs.facts, expr, &least, &most);
   return least > -far && most < far;
 }
 
@@ -254,8 +254,8 @@ static emit_value guarded(emit_scope *scope, const ir_expr *expr) {
   LLVMBasicBlockRef before = emit_here(f), then = emit_block(f, "guarded"), join = emit_block(f, "join");
   LLVMBuildCondBr(B, enter, then, join);
   emit_at(f, then);
-  const ir_facts *facts = f->facts;
-  if (scope->op) f->facts = emit_facts_guard(f, scope->op, expr->kids[0]);
+  const ir_facts *facts = f->proofs.facts;
+  if (scope->op) f->proofs.facts = ir_proofs_guard(&f->proofs, scope->op, expr->kids[0]);
   if (lanes) f->mask = lanes;
   size_t known = scope->order.count;
   emit_value a = emit_expr(scope, expr->kids[1]);
@@ -263,7 +263,7 @@ static emit_value guarded(emit_scope *scope, const ir_expr *expr) {
   if (lanes) yes = LLVMBuildSelect(B, c.value, yes, no, "");
   forget(scope, known);
   f->mask = outer;
-  f->facts = facts;
+  f->proofs.facts = facts;
   LLVMBasicBlockRef end = emit_here(f);
   LLVMBuildBr(B, join);
   emit_at(f, join);
@@ -302,7 +302,7 @@ static emit_value compute(emit_scope *scope, const ir_expr *expr) {
     return emit_uniform_value(emit_splat(f, value, expr->lanes));
   }
   case IR_S_SYMBOL: return symbol(f, expr);
-  case IR_S_ARG: return emit_scalar(f, scope->framed ? f->frame.operands[expr->arg] : ir_op_operand(scope->op, expr->arg));
+  case IR_S_ARG: return emit_scalar(f, scope->framed ? f->proofs.frame.operands[expr->arg] : ir_op_operand(scope->op, expr->arg));
   case IR_S_LOAD: return emit_load(scope, expr);
   case IR_S_CAST:
   case IR_S_BITCAST:
@@ -326,15 +326,15 @@ static emit_value hoisted(emit_function *f, const ir_expr *expr) {
   LLVMValueRef known = ir_map_get(&f->shared, expr);
   if (known) return emit_uniform_value(known);
   unsigned width = f->width;
-  const ir_facts *facts = f->facts;
+  const ir_facts *facts = f->proofs.facts;
   LLVMBasicBlockRef here = emit_here(f);
   LLVMPositionBuilderBefore(B, LLVMGetBasicBlockTerminator(f->entry));
   f->width = 1;
-  f->facts = NULL; /* conditions around it, and checks at the start, come later */
+  f->proofs.facts = NULL; /* conditions around it, and checks at the start, come later */
   emit_scope closed = {.f = f};
   emit_value value = compute(&closed, expr);
   f->width = width;
-  f->facts = facts;
+  f->proofs.facts = facts;
   if (here == f->entry) {
     LLVMPositionBuilderBefore(B, LLVMGetBasicBlockTerminator(here)); /* inside another such expression */
   } else {

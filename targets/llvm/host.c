@@ -9,7 +9,7 @@
 #define B (h->f.builder)
 
 const char *emit_host_name(ir_arena *arena, const ir_func *func) {
-  return ir_arena_printf(arena, "rill.entry.%s", emit_mangled(arena, func->item.name));
+  return ir_arena_printf(arena, "rill.entry.%s", ir_mangled(arena, func->item.name));
 }
 
 LLVMValueRef emit_host_declare(emit_unit *unit, const ir_func *func) {
@@ -235,7 +235,7 @@ static const ir_expr *size_of(host *h, const ir_type *type) {
   const ir_expr *size = ir_expr_i64(context, 1);
   for (size_t i = 0; ir_is_tensor(type) && i < type->count; i++) {
     if (!ir_type_dim(type, i)) return NULL;
-    size = ir_dim_mul(context, h->f.facts, size, ir_type_dim(type, i));
+    size = ir_dim_mul(context, h->f.proofs.facts, size, ir_type_dim(type, i));
   }
   return size;
 }
@@ -243,7 +243,7 @@ static const ir_expr *size_of(host *h, const ir_type *type) {
 /* Two types are proven to have as many elements. */
 static bool same_size(host *h, const ir_type *a, const ir_type *b) {
   const ir_expr *x = size_of(h, a), *y = size_of(h, b);
-  return x && y && ir_prove_equal(h->f.unit->context, h->f.facts, x, y) == IR_PROVEN;
+  return x && y && ir_prove_equal(h->f.unit->context, h->f.proofs.facts, x, y) == IR_PROVEN;
 }
 
 static void compare_size(host *h, ir_op *op, const host_value *from, const host_value *value) {
@@ -433,7 +433,7 @@ static void write_extents(host *h, LLVMValueRef outputs, size_t *at, const ir_ty
 }
 
 LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func) {
-  const char *name = ir_arena_printf(unit->arena, "rill.shapes.%s", emit_mangled(unit->arena, func->item.name));
+  const char *name = ir_arena_printf(unit->arena, "rill.shapes.%s", ir_mangled(unit->arena, func->item.name));
   LLVMValueRef function = LLVMAddFunction(unit->module, name, unit->entry_type);
   LLVMSetLinkage(function, LLVMInternalLinkage);
   emit_function_attributes(unit, function);
@@ -442,7 +442,7 @@ LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func) {
   h.region = func->body;
   host_collect_bcasts(&h);
   if (take_params(&h)) {
-    h.f.facts = ir_func_facts(func);
+    h.f.proofs.facts = ir_func_facts(func);
     host_check_bcasts(&h, func->item.range);
     size_t at = 0;
     for (size_t i = 0; i < func->result_count; i++) write_extents(&h, LLVMGetParam(function, 2), &at, func->results[i]);
@@ -460,7 +460,7 @@ bool emit_host_function(emit_unit *unit, const ir_map *kernels, ir_func *func) {
   h.region = func->body;
   host_collect_bcasts(&h);
   if (take_params(&h)) {
-    h.f.facts = ir_func_facts(func); /* they have been checked by now */
+    h.f.proofs.facts = ir_func_facts(func); /* they have been checked by now */
     host_check_bcasts(&h, func->item.range);
     host_region(&h, func->body);
     host_release(&h, 0);

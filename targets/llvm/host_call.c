@@ -51,7 +51,7 @@ static void bind_callee(host *h, kernel_call *call) {
 static bool proves(host *h, const ir_binding *binding, const ir_type *param, const ir_type *arg, size_t d) {
   const ir_expr *have = ir_is_tensor(arg) ? ir_type_dim(arg, d) : NULL;
   const ir_expr *want = have ? ir_expr_substitute(h->f.unit->context, binding, ir_type_dim(param, d)) : NULL;
-  return want && ir_prove_equal(h->f.unit->context, h->f.facts, want, have) == IR_PROVEN;
+  return want && ir_prove_equal(h->f.unit->context, h->f.proofs.facts, want, have) == IR_PROVEN;
 }
 
 static void bind_types(host *h, kernel_call *call, ir_binding *binding) {
@@ -63,7 +63,7 @@ static void bind_types(host *h, kernel_call *call, ir_binding *binding) {
   }
   for (size_t i = 0; i < func->param_count; i++) {
     const char *why;
-    if (!func->params[i].symbol) ir_unify(h->f.unit->context, h->f.facts, binding, func->params[i].type, call->args[i]->type, &why);
+    if (!func->params[i].symbol) ir_unify(h->f.unit->context, h->f.proofs.facts, binding, func->params[i].type, call->args[i]->type, &why);
   }
 }
 
@@ -72,7 +72,7 @@ static void check_args(host *h, kernel_call *call) {
   emit_function *f = &h->f;
   const ir_func *func = call->kernel->func;
   ir_map symbols = f->symbols;
-  const ir_facts *facts = f->facts;
+  const ir_facts *facts = f->proofs.facts;
   ir_binding binding = {.arena = &f->scratch};
   bind_types(h, call, &binding);
   for (size_t i = 0; i < func->param_count; i++) {
@@ -82,10 +82,10 @@ static void check_args(host *h, kernel_call *call) {
     for (size_t d = 0; d < param->type->count; d++) {
       if (proves(h, &binding, param->type, call->args[i]->type, d)) continue;
       f->symbols = call->symbols;
-      f->facts = NULL;
+      f->proofs.facts = NULL;
       host_check_extent(h, call->op->range, what, d, ir_type_dim(param->type, d), call->args[i]->dims[d]);
       f->symbols = symbols;
-      f->facts = facts;
+      f->proofs.facts = facts;
     }
   }
 }
@@ -166,7 +166,7 @@ static const emit_kernel *kernel_of(host *h, ir_op *op, ir_func *func) {
 static bool is_empty(const host *h, const ir_type *type) {
   for (size_t i = 0; i < type->count; i++) {
     int64_t least, most = 1;
-    if (ir_type_dim(type, i)) ir_range_of(h->f.unit->context, h->f.facts, ir_type_dim(type, i), &least, &most);
+    if (ir_type_dim(type, i)) ir_range_of(h->f.unit->context, h->f.proofs.facts, ir_type_dim(type, i), &least, &most);
     if (most == 0) return true;
   }
   return false;

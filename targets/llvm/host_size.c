@@ -145,7 +145,7 @@ void host_check_bcasts(host *h, ir_range range) {
     const ir_expr *fits = ir_expr_binary(context, IR_S_OR, ir_expr_binary(context, IR_S_EQ, a, b),
                                          ir_expr_binary(context, IR_S_OR, ir_expr_binary(context, IR_S_EQ, a, one),
                                                         ir_expr_binary(context, IR_S_EQ, b, one)));
-    if (ir_prove(context, f->facts, fits) == IR_PROVEN) continue;
+    if (ir_prove(context, f->proofs.facts, fits) == IR_PROVEN) continue;
     ir_text text = {0};
     ir_text_put(&text, "extents ");
     ir_print_expr(&text, a, NULL, 0);

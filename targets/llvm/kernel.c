@@ -148,23 +148,9 @@ static void check_symbols(emit_function *f, const ir_func *func) {
 }
 
 /* bcast(a, b) in a type says that a and b broadcast. */
-static void collect_bcast(void *user, const ir_expr *node) {
-  emit_function *f = user;
-  if (node->code != IR_S_BCAST) return;
-  for (size_t i = 0; i < f->bcasts.count; i++) {
-    if (f->bcasts.at[i] == node) return;
-  }
-  *ir_push(&f->arena, &f->bcasts) = node;
-}
-
 static void check_bcasts(emit_function *f, const ir_func *func) {
-  for (size_t i = 0; i < func->param_count; i++) {
-    const ir_type *type = func->params[i].type;
-    if (func->params[i].symbol || !ir_is_tensor(type)) continue;
-    for (size_t d = 0; d < type->count; d++) ir_expr_walk(f->unit->context, ir_type_dim(type, d), collect_bcast, f);
-  }
-  for (size_t i = 0; i < f->bcasts.count; i++) {
-    const ir_expr *node = f->bcasts.at[i];
+  for (size_t i = 0; i < f->proofs.bcasts.count; i++) {
+    const ir_expr *node = f->proofs.bcasts.at[i];
     LLVMValueRef one = emit_i64(f->unit, 1), a = emit_uniform(f, NULL, node->kids[0]), b = emit_uniform(f, NULL, node->kids[1]);
     LLVMValueRef fits = LLVMBuildICmp(f->builder, LLVMIntEQ, a, b, "");
     fits = LLVMBuildOr(f->builder, fits, LLVMBuildICmp(f->builder, LLVMIntEQ, a, one, ""), "");
@@ -181,7 +167,7 @@ static void start(emit_function *f, emit_unit *unit, const emit_kernel *kernel, 
   param_attributes(unit, func, function);
   emit_function_start(f, unit, func, function);
   f->hoists = true;
-  emit_facts_start(f);
+  ir_proofs_start(&f->proofs, f->source);
   const ir_attr *trusted = ir_dict_get(func->item.attrs, "assume_in_bounds");
   f->assume_in_bounds = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;
   bind_params(f, kernel);

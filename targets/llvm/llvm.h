@@ -4,19 +4,14 @@
 #define RILL_TARGETS_LLVM_LLVM_H
 
 #include "../../base/vec.h"
-#include "../../ir/frame.h"
 #include "../../ir/module.h"
-#include "../../ir/simplify.h"
+#include "../kernel.h"
+#include "../proofs.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
 typedef struct emit_function emit_function;
-
-/* An extent and the symbol that proofs know it by (facts.c). */
-typedef struct emit_size_name {
-  const ir_expr *extent, *name;
-} emit_size_name;
 
 /* --- what code is made for (target.c) --- */
 typedef struct emit_target {
@@ -58,8 +53,6 @@ typedef struct emit_unit {
 
 emit_unit *emit_unit_new(ir_module *source, ir_arena *arena, const emit_target *target, const char *name);
 void emit_unit_free(emit_unit *unit); /* the LLVM context and module with it */
-/* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape; different names stay different. */
-const char *emit_mangled(ir_arena *arena, const ir_string *name);
 /* Attributes that every function of ours has. */
 void emit_function_attributes(emit_unit *unit, LLVMValueRef function);
 void emit_param_attribute(emit_unit *unit, LLVMValueRef function, unsigned param, const char *name);
@@ -130,12 +123,7 @@ struct emit_function {
   ir_map shared;                 /* closed ir_expr -> LLVMValueRef in ENTRY; only where `hoists` */
   bool hoists;                   /* symbols are known in ENTRY */
   LLVMValueRef overflow;         /* i1: where not NULL, i64 arithmetic adds to it */
-  const ir_facts *facts;         /* what holds here, of symbols and of the values in `frame` */
-  ir_frame frame;
-  ir_interner known;             /* facts and proofs, by what they follow from */
-  ir_vec(emit_size_name) sizes;  /* extents of the parameters that are no symbols, the larger expressions first */
-  ir_map twins;                  /* ir_facts -> the same in terms of the names of `sizes` */
-  ir_vec(const ir_expr *) bcasts; /* bcast(a, b) of the parameters' types, which have been checked */
+  ir_proofs proofs;              /* what is known here */
   bool assume_in_bounds;
   const ir_op *ranged;           /* the loop of which this function runs rounds FIRST to LAST only */
   LLVMValueRef first, last;
@@ -242,7 +230,7 @@ emit_value emit_add(emit_function *f, emit_value a, emit_value b);
 emit_value emit_mul(emit_function *f, emit_value a, emit_value b);
 void emit_bind(emit_function *f, const ir_value *value, emit_value bound);
 
-/* --- memory (access.c, place.c, bounds.c) --- */
+/* --- memory (access.c, place.c) --- */
 emit_value emit_load(emit_scope *scope, const ir_expr *load);
 /* `index` and `value` are expressions of the scope's operation. */
 void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, const ir_expr *value);
@@ -266,35 +254,6 @@ emit_value emit_load_packed(emit_function *f, const emit_place *place);
 void emit_store_packed(emit_function *f, const emit_place *place, LLVMValueRef value);
 /* Reads are clamped, writes get `on`. */
 emit_place emit_find_place(emit_scope *scope, ir_value *buffer, size_t count, const ir_expr *const *index, bool write);
-/* Proves 0 <= INDEX and INDEX + LANES <= EXTENT. */
-bool emit_in_range(const emit_scope *scope, const ir_expr *index, const ir_expr *extent, unsigned lanes);
-/* EXPR (i64, of the scope's operation) is proven to be at least LEAST. */
-bool emit_is_natural(emit_scope *scope, const ir_expr *expr, int64_t least);
-
-/* --- facts (facts.c) --- */
-/* The facts of a prim_func, to start with. */
-void emit_facts_start(emit_function *f);
-/* EXPR of OP over the symbols and the function's frame: what facts speak of. */
-const ir_expr *emit_in_frame(emit_function *f, const ir_op *op, const ir_expr *expr);
-/* A scalar value in the same words. */
-const ir_expr *emit_value_in_frame(emit_function *f, ir_value *value);
-/* What is known inside: 0 <= VARIABLE < EXTENT; CONDITION (of OP) holds; CONDITION (in the frame) holds or does not, as
- * far as it speaks of no memory. */
-const ir_facts *emit_facts_loop(emit_function *f, ir_value *variable, ir_value *extent);
-const ir_facts *emit_facts_guard(emit_function *f, const ir_op *op, const ir_expr *condition);
-const ir_facts *emit_facts_if(emit_function *f, const ir_expr *condition, bool holds);
-/* FACTS in terms of the names of f->sizes; NULL where there are none. */
-const ir_facts *emit_twin(const emit_function *f, const ir_facts *facts);
-const ir_expr *emit_with_names(emit_function *f, const ir_expr *expr);
-const ir_expr *emit_swapped(ir_context *context, const ir_expr *expr, const ir_expr *from, const ir_expr *to);
-
-/* What has been found out, by three causes. */
-typedef struct emit_known {
-  const void *key[3];
-  const void *found;
-} emit_known;
-/* The entry of A, B and C; *fresh where it is new. */
-emit_known *emit_known_of(emit_function *f, const void *a, const void *b, const void *c, bool *fresh);
 
 /* --- statements (stmt.c, vector.c, lanes.c) --- */
 void emit_region(emit_function *f, ir_region *region);

@@ -125,7 +125,7 @@ static void bind_rounds(emit_function *f, ir_op **loops, LLVMValueRef *variables
   for (size_t i = 0; i < depth; i++) {
     ir_region *body = ir_op_region(loops[i], 0);
     emit_bind(f, body->args[0], emit_uniform_value(LLVMBuildLoad2(B, f->unit->i64, variables[i], "")));
-    f->facts = emit_facts_loop(f, body->args[0], ir_op_operand(loops[i], 0));
+    f->proofs.facts = ir_proofs_loop(&f->proofs, body->args[0], ir_op_operand(loops[i], 0));
   }
 }
 
@@ -160,10 +160,10 @@ void emit_ranged_for(emit_function *f, ir_op *loop) {
     if (i > 1) rest = LLVMBuildUDiv(B, rest, extents[i - 1], "");
   }
   emit_loop rounds = emit_loop_begin(f, f->first, f->last, 1, "round");
-  const ir_facts *facts = f->facts;
+  const ir_facts *facts = f->proofs.facts;
   bind_rounds(f, loops, variables, depth);
   emit_region(f, ir_op_region(loops[depth - 1], 0));
-  f->facts = facts;
+  f->proofs.facts = facts;
   advance(f, variables, extents, depth);
   emit_loop_end(f, &rounds);
   LLVMBuildBr(B, join);

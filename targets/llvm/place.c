@@ -86,7 +86,7 @@ static void avoid_empty(emit_function *f, emit_place *place) {
 /* --- indices that are the digits of one number --- */
 
 static bool is_digit(emit_function *f, const ir_expr *expr, ir_scalar_code code, const ir_expr *extent) {
-  return expr->code == code && ir_prove_equal(f->unit->context, f->facts, expr->kids[1], extent) == IR_PROVEN;
+  return expr->code == code && ir_prove_equal(f->unit->context, f->proofs.facts, expr->kids[1], extent) == IR_PROVEN;
 }
 
 /* The number T where the indices A and B, of extents that end with EXTENT, are floordiv(T, extent), floormod(T, extent):
@@ -107,15 +107,15 @@ typedef struct digit {
 
 static const ir_expr *spell(emit_scope *scope, const ir_expr *index) {
   emit_function *f = scope->f;
-  if (index->lanes > 1 || !f->facts || index->has_loads) return NULL;
-  const ir_expr *spelled = emit_in_frame(f, scope->op, index);
+  if (index->lanes > 1 || !f->proofs.facts || index->has_loads) return NULL;
+  const ir_expr *spelled = ir_proofs_frame(&f->proofs, scope->op, index);
   return spelled->has_loads ? NULL : spelled;
 }
 
 static digit single(emit_scope *scope, const emit_buffer *buffer, const ir_expr *index, size_t k) {
   unsigned lanes = index->code == IR_S_RAMP ? index->lanes : 1;
   digit d = {.index = index, .first = k, .last = k};
-  d.fine = scope->f->assume_in_bounds || emit_in_range(scope, lanes > 1 ? index->kids[0] : index, buffer->type_dims[k], lanes);
+  d.fine = scope->f->assume_in_bounds || ir_proofs_in_range(&scope->f->proofs, scope->op, lanes > 1 ? index->kids[0] : index, buffer->type_dims[k], lanes);
   return d;
 }
 
@@ -129,9 +129,8 @@ static digit longest(emit_scope *scope, const emit_buffer *buffer, size_t count,
   for (size_t next = k + 1; next < count && number; next++) {
     number = joined(f, number, spell(scope, index[next]), buffer->type_dims[next]);
     if (!number) break;
-    size = size ? ir_dim_mul(context, f->facts, size, buffer->type_dims[next]) : NULL;
-    const emit_scope framed = {.f = f, .framed = true};
-    bool fine = f->assume_in_bounds || (size && emit_in_range(&framed, number, size, 1));
+    size = size ? ir_dim_mul(context, f->proofs.facts, size, buffer->type_dims[next]) : NULL;
+    bool fine = f->assume_in_bounds || (size && ir_proofs_in_range(&f->proofs, NULL, number, size, 1));
     if (fine) best = (digit){.index = index[k], .spelled = number, .first = k, .last = next, .fine = true};
   }
   return best.last > k ? best : single(scope, buffer, index[k], k);

@@ -48,7 +48,7 @@ static ir_slice text_of(struct plan *plan, ir_func *func) {
 static emit_kernel *new_kernel(struct plan *plan, ir_func *func) {
   emit_program *program = plan->program;
   emit_kernel *kernel = ir_new(program->arena, emit_kernel);
-  const char *name = ir_arena_printf(program->arena, "kernel.%s", emit_mangled(program->arena, func->item.name));
+  const char *name = ir_arena_printf(program->arena, "kernel.%s", ir_mangled(program->arena, func->item.name));
   emit_kernel_prepare(program->arena, func, name, kernel);
   *ir_push(program->arena, &program->kernels) = kernel;
   return kernel;

@@ -15,11 +15,11 @@ enum {
 
 void emit_round(emit_function *f, ir_op *loop, emit_value counter) {
   ir_region *body = ir_op_region(loop, 0);
-  const ir_facts *facts = f->facts;
+  const ir_facts *facts = f->proofs.facts;
   emit_bind(f, body->args[0], counter);
-  f->facts = emit_facts_loop(f, body->args[0], ir_op_operand(loop, 0));
+  f->proofs.facts = ir_proofs_loop(&f->proofs, body->args[0], ir_op_operand(loop, 0));
   emit_region(f, body);
-  f->facts = facts;
+  f->proofs.facts = facts;
 }
 
 static void emit_for(emit_function *f, ir_op *op) {
@@ -62,16 +62,16 @@ static void emit_while(emit_function *f, ir_op *op) {
 
 void emit_branches(emit_function *f, ir_op *op, LLVMValueRef condition) {
   bool has_else = op->region_count > 1;
-  const ir_expr *spelled = emit_value_in_frame(f, ir_op_operand(op, 0));
-  const ir_facts *facts = f->facts;
+  const ir_expr *spelled = ir_proofs_value(&f->proofs, ir_op_operand(op, 0));
+  const ir_facts *facts = f->proofs.facts;
   LLVMBasicBlockRef then = emit_block(f, "then"), join = emit_block(f, "join");
   LLVMBasicBlockRef otherwise = has_else ? emit_block(f, "else") : join;
   LLVMBuildCondBr(B, condition, then, otherwise);
   for (size_t i = 0; i < op->region_count; i++) {
     emit_at(f, i ? otherwise : then);
-    f->facts = emit_facts_if(f, spelled, i == 0);
+    f->proofs.facts = ir_proofs_if(&f->proofs, spelled, i == 0);
     emit_region(f, ir_op_region(op, i));
-    f->facts = facts;
+    f->proofs.facts = facts;
     LLVMBuildBr(B, join);
   }
   emit_at(f, join);

@@ -51,33 +51,6 @@ void emit_unit_free(emit_unit *unit) {
   unit->llvm = NULL;
 }
 
-/* What follows an underscore must not look like an escape, nor like the end of one of a model's functions. */
-static bool needs_escape(ir_slice rest) {
-  static const char *const ends[] = {"_open", "_shapes", "_close"};
-  for (size_t i = 0; i < ir_count_of(ends); i++) {
-    if (ir_slice_is(rest, ends[i])) return true;
-  }
-  return rest.length > 1 && rest.at[1] == 'x';
-}
-
-const char *emit_mangled(ir_arena *arena, const ir_string *name) {
-  char *text = ir_arena_alloc(arena, ir_size_add(ir_size_mul(name->length, 4), 1));
-  size_t at = 0;
-  for (size_t i = 0; i < name->length; i++) {
-    char c = name->text[i];
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain || (c == '_' && !needs_escape((ir_slice){name->text + i, name->length - i}))) {
-      text[at++] = c;
-      continue;
-    }
-    text[at++] = '_';
-    text[at++] = 'x';
-    text[at++] = "0123456789abcdef"[(uint8_t)c >> 4];
-    text[at++] = "0123456789abcdef"[(uint8_t)c & 15];
-  }
-  return text;
-}
-
 static LLVMAttributeRef enum_attribute(emit_unit *unit, const char *name) {
   return LLVMCreateEnumAttribute(unit->llvm, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0);
 }

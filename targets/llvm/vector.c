@@ -247,12 +247,12 @@ static void in_lanes(emit_function *f, ir_region *region, LLVMValueRef mask, con
   LLVMBasicBlockRef some = emit_block(f, "lanes"), join = emit_block(f, "join");
   LLVMBuildCondBr(B, any, some, join);
   emit_at(f, some);
-  const ir_facts *facts = f->facts;
-  f->facts = emit_facts_if(f, condition, holds);
+  const ir_facts *facts = f->proofs.facts;
+  f->proofs.facts = ir_proofs_if(&f->proofs, condition, holds);
   f->mask = mask;
   emit_region(f, region);
   f->mask = outer;
-  f->facts = facts;
+  f->proofs.facts = facts;
   LLVMBuildBr(B, join);
   emit_at(f, join);
 }
@@ -262,17 +262,17 @@ static void whole_lanes(emit_function *f, ir_region *region, LLVMValueRef all, c
   LLVMBasicBlockRef whole = emit_block(f, "whole"), part = emit_block(f, "part");
   LLVMBuildCondBr(B, all, whole, part);
   emit_at(f, whole);
-  const ir_facts *facts = f->facts;
-  f->facts = emit_facts_if(f, condition, true);
+  const ir_facts *facts = f->proofs.facts;
+  f->proofs.facts = ir_proofs_if(&f->proofs, condition, true);
   emit_region(f, region);
-  f->facts = facts;
+  f->proofs.facts = facts;
   LLVMBuildBr(B, join);
   emit_at(f, part);
 }
 
 void emit_vector_if(emit_function *f, ir_op *op) {
   ir_value *operand = ir_op_operand(op, 0);
-  const ir_expr *condition = emit_value_in_frame(f, operand);
+  const ir_expr *condition = ir_proofs_value(&f->proofs, operand);
   bool alone = op->region_count == 1, outer = f->unswitched;
   LLVMValueRef all = alone && !outer ? every_lane(f, operand) : NULL;
   LLVMBasicBlockRef join = NULL;

@@ -11,6 +11,7 @@ root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 build = os.path.abspath(os.environ.get("RILL_BUILD", os.path.join(root, "build")))
 llvm = "/usr/lib/llvm-19/bin"
 models = os.path.join(os.path.dirname(root), "shared", "models")
+lavapipe = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 onnx_data = "/usr/share/libonnx-testdata/data"
 
 config.name = "rill"
@@ -27,6 +28,7 @@ config.environment = {
     "LC_ALL": "C",
     "TZ": "UTC",
     "HOME": "/nonexistent",
+    "POCL_CACHE_DIR": os.path.join(build, "test", "pocl"),
     "FILECHECK_OPTS": "--enable-var-scope --allow-unused-prefixes=false",
 }
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
@@ -45,6 +47,11 @@ config.substitutions += [
     ("%exits", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/exits.py")),
     ("%safetensors", "/usr/bin/python3 " + os.path.join(root, "test/lit/Inputs/safetensors.py")),
     (r"\bpython\b", "/usr/bin/python3"),
+    # On lavapipe, with the validation layer, whose messages are errors.
+    ("%vulkan", f"env VK_ICD_FILENAMES={lavapipe} RILL_VULKAN_VALIDATION=1"),
+    # OpenCL C 1.2 as strictly as there is a compiler for it: no extension but f64, no warning.
+    ("%strict-cl", "/usr/lib/llvm-19/bin/clang -x cl -cl-std=CL1.2 -target spir64 -Xclang -cl-ext=-all,+cl_khr_fp64,+__opencl_c_fp64 -Xclang -finclude-default-header "
+                   "-fsyntax-only -Wall -Wextra -Wconversion -Wno-unused-function -Werror"),
 ]
 
 with open(os.path.join(build, "test", "build.json")) as file:
@@ -52,6 +59,9 @@ with open(os.path.join(build, "test", "build.json")) as file:
 features = {
     "models": os.path.isdir(models),
     "onnx-testdata": os.path.isdir(onnx_data),
+    "opencl": os.path.exists(os.path.join(build, "lib", "rill", "rill-opencl.so")) and os.path.exists("/etc/OpenCL/vendors/pocl.icd"),
+    "spirv": os.path.exists(os.path.join(build, "lib", "rill", "rill-spirv.so")),
+    "vulkan": os.path.exists(os.path.join(build, "lib", "rill", "rill-vulkan.so")) and os.path.exists(lavapipe),
     "llvm": os.path.exists(os.path.join(build, "lib", "rill", "rill-llvm.so")),
     "asan": "address" in sanitizers,
 }

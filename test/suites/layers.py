@@ -28,9 +28,10 @@ FORBIDDEN = [
 # Headers of libraries, and the folders that may include them.
 LIBRARIES = [
     (r"llvm(-c)?/", ("targets/llvm/", "runtime/llvm/")),
-    (r"vulkan/", ("runtime/vulkan/",)),
-    (r"CL/", ("runtime/opencl/",)),
-    (r"spirv-tools/", ("targets/spirv/",)),
+    (r"vulkan/", ("runtime/vulkan/", "examples/device/vulkan.c")),
+    (r"CL/", ("runtime/opencl/", "examples/device/opencl.c")),
+    (r"spirv/", ("targets/spirv/", "runtime/vulkan/")),
+    (r"spirv-tools/", ("runtime/spirv/",)),
     (r"protobuf-c/", ("frontends/onnx/",)),
 ]
 ALLOCATION = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|reallocarray|aligned_alloc|strdup|strndup|free)\s*\(")

@@ -54,7 +54,7 @@ ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *na
   self->base = (ir_executor){plugin_run, plugin_stats, plugin_free};
   self->plugin = ir_plugin_load(tool->diags, name);
   if (!self->plugin) return NULL;
-  const ir_target_options settings = {.checked = options->checked == 1, .run_threads = options->threads, .measured = options->measured, .cache = options->cache, .max_bytes = options->max_bytes};
+  const ir_target_options settings = {.checked = options->checked == 1, .run_threads = options->threads, .measured = options->measured, .cache = options->cache, .device = options->device, .max_bytes = options->max_bytes};
   self->program = self->plugin->compile(module, &settings);
   return self->program ? &self->base : NULL;
 }

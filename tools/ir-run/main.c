@@ -6,17 +6,23 @@
 #include "frontends/onnx/onnx.h"
 #include "ir/verify.h"
 #include "passes/bind_symbolic_vars.h"
+#include "runtime/plugin.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { ON_INTERP, ON_LLVM };
+enum { ON_INTERP };
+/* What --target and --compare name, and whose pipeline makes a module ready for it. */
+static const struct {
+  const char *name, *pipeline;
+} targets[] = {{"interp", NULL}, {"llvm", "llvm"}, {"opencl", "opencl"}, {"vulkan", "spirv"}};
 enum { STATS_OFF, STATS_TEXT, STATS_JSON };
 
 struct options {
   int target;
   int compare;
-  const char *entry, *cache, *keep;
+  const char *entry, *cache, *keep, *device;
+  bool list_devices;
   ir_opt_strings inputs, outputs, expect, bind;
   double rtol, atol;
   uint64_t bench, threads, max_bytes, max_steps;
@@ -28,17 +34,19 @@ struct options {
 
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
-    OPT_CHOICE(struct options, target, "target", "interp|llvm", "interp", "what executes it", .instead = "cpu=llvm,interpreter=interp"),
+    OPT_CHOICE(struct options, target, "target", "interp|llvm|opencl|vulkan", "interp", "what executes it", .instead = "cpu=llvm,interpreter=interp,spirv=vulkan"),
     ROW(STRING, entry, "entry", "main", "the function to run", .value = "NAME"),
     ROW(STRINGS, inputs, "input", NULL, "an input, in order or by name; also a TensorProto (.pb)", .value = "[NAME=]FILE.npy"),
     ROW(STRINGS, outputs, "output", NULL, "where results go, in order; without any they are printed", .value = "FILE.npy"),
     ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
     ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect, and of --compare, which wants equal bits where neither is given", .max = INT64_MAX),
     ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of both", .max = INT64_MAX),
-    ROW(CHOICE, compare, "compare", "off|interp,llvm", "off", "run each kernel on both with equal arguments, up to the first that differs"),
+    ROW(CHOICE, compare, "compare", "off|interp,llvm|interp,opencl|interp,vulkan", "off", "run each kernel on both with equal arguments, up to the first that differs"),
     ROW(STRING, keep, "keep", "differs", "the folder where --compare keeps a kernel that differs, with its inputs", .value = "FOLDER"),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
     ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
+    ROW(STRING, device, "device", NULL, "the device of --target=opencl or vulkan: its number in --list-devices, or a part of its name"),
+    ROW(FLAG, list_devices, "list-devices", "off", "print the devices of the executors that are there, and nothing else"),
     ROW(UINT, threads, "threads", "0", "threads that compiled code runs on; 0: as many as there are processors", .max = 256),
     ROW(UINT, max_bytes, "max-bytes", "0", "memory that a run may hold at once, besides inputs and constants; 0: no limit", .max = INT64_MAX),
     ROW(UINT, max_steps, "max-steps", "0", "operations on elements that the interpreter does at most; 0: no limit"),
@@ -94,6 +102,9 @@ static void hide_others(ir_module *module, const ir_func *entry) {
   }
 }
 
+/* The target, or the one that --compare compares with. */
+static int target_of(const struct job *job) { return job->options.compare ? job->options.compare : job->options.target; }
+
 /* The default pipeline of a compiled target, unless the module is lowered already. */
 static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
   if (job->options.target == ON_INTERP && !job->options.compare) {
@@ -102,7 +113,8 @@ static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
   }
   const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-run"};
   ir_pipeline pipeline = {0};
-  if (!ir_pipeline_parse(&site, &pipeline, ir_lit("dce,default{target=llvm}"))) return false;
+  const char *preset = ir_arena_printf(&job->tool.arena, "dce,default{target=%s}", targets[target_of(job)].pipeline);
+  if (!ir_pipeline_parse(&site, &pipeline, ir_slice_of(preset))) return false;
   hide_others(module, entry);
   bool lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
                  !ir_property_violation(module, IR_PROPERTY_NO_DATAFLOW) && !ir_property_violation(module, IR_PROPERTY_BUFFERS);
@@ -143,11 +155,11 @@ static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
 
 static ir_executor *executor_of(struct job *job, ir_module *module) {
   const struct options *options = &job->options;
-  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps};
+  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps, .device = options->device};
   bool loose = ir_args_given(&job->args, &options->rtol) || ir_args_given(&job->args, &options->atol);
   const ir_tolerance tolerance = {options->rtol, options->atol, !loose};
-  if (options->compare) return ir_executor_compare(&job->tool, module, "llvm", &settings, tolerance, options->keep);
-  return options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &settings) : ir_executor_plugin(&job->tool, module, "llvm", &settings);
+  if (options->compare) return ir_executor_compare(&job->tool, module, targets[options->compare].name, &settings, tolerance, options->keep);
+  return options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &settings) : ir_executor_plugin(&job->tool, module, targets[options->target].name, &settings);
 }
 
 static bool run_module(struct job *job, ir_module *module) {
@@ -187,7 +199,7 @@ static bool check(struct job *job) {
     ir_error_in(job->tool.diags, "ir-run", "option '--%s' %s --compare", rules[i].name, rules[i].with ? "is for" : "does not go with");
     return false;
   }
-  if (options->target == ON_LLVM && options->max_steps) {
+  if (options->target != ON_INTERP && options->max_steps) {
     ir_error_in(job->tool.diags, "ir-run", "option '--max-steps' is for --target=interp: compiled code counts none");
     return false;
   }
@@ -208,6 +220,22 @@ static ir_module *load(struct job *job, const char *path) {
   return source ? ir_tool_parse(&job->tool, source, path, &parse) : NULL;
 }
 
+static bool list_devices(struct job *job) {
+  ir_text text = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < ir_count_of(targets); i++) {
+    if (strcmp(targets[i].name, "opencl") && strcmp(targets[i].name, "vulkan")) continue;
+    if (!ir_plugin_is_built(targets[i].name)) continue;
+    const ir_plugin *plugin = ir_plugin_load(job->tool.diags, targets[i].name);
+    if (!plugin) return false;
+    if (plugin->list) count += plugin->list(&text);
+  }
+  if (count) fputs(text.at, stdout);
+  else puts("no devices");
+  ir_text_free(&text);
+  return true;
+}
+
 int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
@@ -215,11 +243,16 @@ int main(int argc, char **argv) {
                               .usage = "[options] model.rill|model.onnx",
                               .doc = "Runs a function of a module on .npy arrays. A module that is not lowered gets the target's default pipeline; the interpreter runs a graph as it stands.",
                               .options = rows,
-                              .least = 1,
+                              .least = 0,
                               .most = 1};
   int status = ir_command_parse(&command, job.tool.diags, &job.tool.arena, argc, argv, &job.options, &job.args);
   if (status >= 0) return ir_tool_end(&job.tool, status);
   if (!check(&job)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  if (!job.options.list_devices && !job.args.count) {
+    ir_error_in(job.tool.diags, "ir-run", "expected 1 argument, found 0; usage: ir-run %s", command.usage);
+    return ir_tool_end(&job.tool, IR_EXIT_USAGE);
+  }
+  if (job.options.list_devices) return ir_tool_end(&job.tool, list_devices(&job) ? IR_EXIT_OK : IR_EXIT_INPUT);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
   ir_module *module = load(&job, job.args.at[0]);

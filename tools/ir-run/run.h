@@ -39,6 +39,7 @@ typedef struct ir_executor_options {
   const char *cache; /* a folder; NULL: none */
   bool measured;
   uint64_t max_bytes, max_steps; /* budgets of a run; 0: none. Steps are counted by the interpreter alone. */
+  const char *device; /* of an executor that has several; NULL: the first */
   unsigned threads; /* 0: as many as there are processors; the interpreter runs on one */
 } ir_executor_options;
 /* A copy that lives as long as the tool. */

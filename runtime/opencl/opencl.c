@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+/* runtime/opencl/opencl.c - the OpenCL executor: kernels are built from the text of targets/opencl, one queue runs them in
+ * order. Needs an ICD loader (libOpenCL) and a driver. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include "runtime/device/device.h"
+#include "targets/opencl/opencl.h"
+
+#include <CL/cl.h>
+
+extern const ir_plugin ir_plugin_opencl;
+
+enum { MOST_DEVICES = 64, KEPT_BLOCKS = 64 /* given back, for the next run */ };
+
+struct ir_device_block {
+  cl_mem memory;
+  size_t bytes;
+};
+
+struct ir_device {
+  ir_arena arena;
+  ir_diags *diags;
+  cl_device_id id;
+  cl_context context;
+  cl_command_queue queue;
+  cl_program program;
+  cl_kernel *made; /* one a kernel, made when it is first launched */
+  const ir_kernel *kernels;
+  size_t kernel_count;
+  ir_device_block *kept[KEPT_BLOCKS];
+  size_t kept_count;
+  cl_ulong most_bytes, local_bytes; /* of one buffer; of a workgroup's memory */
+  size_t most_invocations;
+};
+
+/* --- errors --- */
+
+static const char *error_name(cl_int code) {
+  static const struct {
+    cl_int code;
+    const char *name;
+  } names[] = {
+#define NAME(code) {code, #code}
+      NAME(CL_DEVICE_NOT_FOUND), NAME(CL_DEVICE_NOT_AVAILABLE), NAME(CL_COMPILER_NOT_AVAILABLE), NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+      NAME(CL_OUT_OF_RESOURCES), NAME(CL_OUT_OF_HOST_MEMORY), NAME(CL_BUILD_PROGRAM_FAILURE), NAME(CL_INVALID_VALUE), NAME(CL_INVALID_BUFFER_SIZE),
+      NAME(CL_INVALID_KERNEL_NAME), NAME(CL_INVALID_KERNEL_ARGS), NAME(CL_INVALID_ARG_SIZE), NAME(CL_INVALID_WORK_GROUP_SIZE), NAME(CL_INVALID_WORK_ITEM_SIZE),
+      NAME(CL_INVALID_GLOBAL_WORK_SIZE), NAME(CL_INVALID_COMMAND_QUEUE), NAME(CL_INVALID_CONTEXT), NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+#undef NAME
+  };
+  for (size_t i = 0; i < ir_count_of(names); i++) {
+    if (names[i].code == code) return names[i].name;
+  }
+  return code == -1001 ? "no driver is installed" : "unknown error";
+}
+
+/* CODE, of FUNCTION: reports and returns false unless it is CL_SUCCESS. */
+static bool check(ir_device *device, cl_int code, const char *function) {
+  if (code == CL_SUCCESS) return true;
+  ir_error_in(device->diags, "opencl", "%s: %s (%d)", function, error_name(code), code);
+  return false;
+}
+
+/* --- devices --- */
+
+typedef struct found {
+  cl_device_id id;
+  char name[256];
+} found;
+
+static void describe(found *device, cl_platform_id platform) {
+  char of[128] = "", name[128] = "";
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof of - 1, of, NULL);
+  clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  snprintf(device->name, sizeof device->name, "%s: %s", of, name);
+}
+
+static size_t find_devices(found *devices, cl_int *code) {
+  cl_platform_id platforms[16];
+  cl_uint platform_count = 0;
+  size_t count = 0;
+  *code = clGetPlatformIDs(ir_count_of(platforms), platforms, &platform_count);
+  for (cl_uint i = 0; *code == CL_SUCCESS && i < platform_count && i < ir_count_of(platforms); i++) {
+    cl_device_id ids[16];
+    cl_uint id_count = 0;
+    if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, ir_count_of(ids), ids, &id_count) != CL_SUCCESS) continue;
+    for (cl_uint k = 0; k < id_count && k < ir_count_of(ids) && count < MOST_DEVICES; k++) {
+      devices[count].id = ids[k];
+      describe(&devices[count++], platforms[i]);
+    }
+  }
+  return count;
+}
+
+static size_t list(ir_text *out) {
+  found devices[MOST_DEVICES];
+  cl_int code;
+  size_t count = find_devices(devices, &code);
+  for (size_t i = 0; i < count; i++) ir_text_printf(out, "opencl %zu: %s\n", i, devices[i].name);
+  return count;
+}
+
+/* WANTED is a number of `list`, or a part of a name; NULL: the first device. */
+static bool choose(ir_device *device, const char *wanted) {
+  found devices[MOST_DEVICES];
+  cl_int code;
+  size_t count = find_devices(devices, &code), at = 0;
+  if (!count && code != CL_SUCCESS) return check(device, code, "clGetPlatformIDs");
+  if (!count) return ir_error_in(device->diags, "opencl", "no driver has a device"), false;
+  if (wanted) {
+    char *end;
+    unsigned long number = strtoul(wanted, &end, 10);
+    at = *wanted && !*end ? number : 0;
+    if (*end) {
+      while (at < count && !strstr(devices[at].name, wanted)) at++;
+    }
+    if (at >= count) return ir_error_in(device->diags, "opencl", "no device '%s': --list-devices names them", wanted), false;
+  }
+  device->id = devices[at].id;
+  return true;
+}
+
+static bool has_extension(const ir_device *device, const char *name) {
+  char text[8192] = "";
+  clGetDeviceInfo(device->id, CL_DEVICE_EXTENSIONS, sizeof text - 1, text, NULL);
+  return strstr(text, name) != NULL;
+}
+
+/* --- building --- */
+
+static bool report_log(ir_device *device, cl_int code) {
+  size_t length = 0;
+  clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &length);
+  char *log = ir_arena_alloc(&device->arena, length + 1);
+  if (length) clGetProgramBuildInfo(device->program, device->id, CL_PROGRAM_BUILD_LOG, length, log, NULL);
+  log[length] = 0;
+  ir_error_in(device->diags, "opencl", "the driver's compiler refuses the kernels: %s (%d)\n%s", error_name(code), code, log);
+  return false;
+}
+
+static bool build(ir_device *device, ir_module *module) {
+  ir_text text = {0};
+  if (!ir_opencl_translate(module, &text)) return false;
+  const char *source = text.at;
+  cl_int code;
+  bool doubles = strstr(source, "cl_khr_fp64") != NULL;
+  bool fine = !doubles || has_extension(device, "cl_khr_fp64");
+  if (!fine) ir_error_in(device->diags, "opencl", "the device has no f64 (cl_khr_fp64), which the kernels compute with");
+  if (fine) {
+    device->program = clCreateProgramWithSource(device->context, 1, &source, &text.length, &code);
+    fine = check(device, code, "clCreateProgramWithSource");
+  }
+  if (fine) {
+    cl_device_fp_config config = 0;
+    clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+    bool exact = config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+    code = clBuildProgram(device->program, 1, &device->id, exact ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2", NULL, NULL);
+    fine = code == CL_SUCCESS || report_log(device, code);
+  }
+  ir_text_free(&text);
+  return fine;
+}
+
+static bool fits(ir_device *device) {
+  for (size_t i = 0; i < device->kernel_count; i++) {
+    const ir_kernel *kernel = &device->kernels[i];
+    int64_t size = kernel->local[0] * kernel->local[1] * kernel->local[2];
+    if ((uint64_t)size <= device->most_invocations) continue;
+    ir_error(device->diags, kernel->func->item.range, "opencl: @%s has workgroups of %lld invocations, the device takes %zu at most", kernel->func->item.name->text,
+             (long long)size, device->most_invocations);
+    return false;
+  }
+  return true;
+}
+
+static void release(ir_device *device);
+
+static ir_device *open(ir_module *module, const ir_kernel *kernels, size_t count, const ir_target_options *options) {
+  ir_device *device = ir_heap_alloc(sizeof *device);
+  *device = (ir_device){.diags = module->context->diags, .kernels = kernels, .kernel_count = count};
+  device->made = ir_new_array(&device->arena, cl_kernel, count + 1);
+  bool fine = choose(device, options->device);
+  cl_int code = CL_SUCCESS;
+  if (fine) {
+    clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof device->most_bytes, &device->most_bytes, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->most_invocations, &device->most_invocations, NULL);
+    device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
+    fine = check(device, code, "clCreateContext") && fits(device);
+  }
+  if (fine) {
+    device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    fine = check(device, code, "clCreateCommandQueue");
+  }
+  if (fine && (!count || build(device, module))) return device;
+  release(device);
+  return NULL;
+}
+
+/* --- memory --- */
+
+static ir_device_block *take(ir_device *device, size_t bytes) {
+  for (size_t i = device->kept_count; i > 0; i--) {
+    ir_device_block *block = device->kept[i - 1];
+    if (block->bytes != bytes) continue;
+    device->kept[i - 1] = device->kept[--device->kept_count];
+    return block;
+  }
+  if (bytes > device->most_bytes) {
+    ir_error_in(device->diags, "opencl", "a buffer of %zu bytes: the device takes %llu at most", bytes, (unsigned long long)device->most_bytes);
+    return NULL;
+  }
+  cl_int code;
+  cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+  if (!check(device, code, "clCreateBuffer")) return NULL;
+  ir_device_block *block = ir_heap_alloc(sizeof *block);
+  *block = (ir_device_block){memory, bytes};
+  return block;
+}
+
+static void drop(ir_device_block *block) {
+  clReleaseMemObject(block->memory);
+  ir_heap_free(block);
+}
+
+static void give(ir_device *device, ir_device_block *block) {
+  if (device->kept_count < KEPT_BLOCKS) device->kept[device->kept_count++] = block;
+  else drop(block);
+}
+
+static bool read_slice(ir_device *device, void *to, ir_device_slice from) {
+  return check(device, clEnqueueReadBuffer(device->queue, from.block->memory, CL_TRUE, from.offset, from.bytes, to, 0, NULL, NULL), "clEnqueueReadBuffer");
+}
+
+static bool write_slice(ir_device *device, ir_device_slice to, const void *from) {
+  return check(device, clEnqueueWriteBuffer(device->queue, to.block->memory, CL_TRUE, to.offset, to.bytes, from, 0, NULL, NULL), "clEnqueueWriteBuffer");
+}
+
+static bool copy_slice(ir_device *device, ir_device_slice to, ir_device_slice from) {
+  cl_int code = clEnqueueCopyBuffer(device->queue, from.block->memory, to.block->memory, from.offset, to.offset, to.bytes, 0, NULL, NULL);
+  return check(device, code, "clEnqueueCopyBuffer");
+}
+
+/* --- launching --- */
+
+static cl_kernel kernel_of(ir_device *device, size_t number) {
+  cl_int code = CL_SUCCESS;
+  if (!device->made[number]) device->made[number] = clCreateKernel(device->program, device->kernels[number].name, &code);
+  return check(device, code, "clCreateKernel") ? device->made[number] : NULL;
+}
+
+static size_t element_bytes(ir_dtype dtype) { return ir_dtypes[dtype].bits / 8; }
+
+static bool set_arguments(ir_device *device, cl_kernel made, const ir_kernel *kernel, const ir_device_slice *buffers, const uint64_t *scalars) {
+  cl_uint at = 0;
+  cl_int code = CL_SUCCESS;
+  for (size_t i = 0; i < kernel->buffer_count && code == CL_SUCCESS; i++) code = clSetKernelArg(made, at++, sizeof(cl_mem), &buffers[i].block->memory);
+  for (size_t i = 0; i < kernel->buffer_count && code == CL_SUCCESS; i++) {
+    cl_long first = (cl_long)(buffers[i].offset / element_bytes(ir_type_dtype(kernel->buffers[i].param->type)));
+    code = clSetKernelArg(made, at++, sizeof first, &first);
+  }
+  for (size_t i = 0; i < kernel->scalar_count && code == CL_SUCCESS; i++) {
+    ir_dtype dtype = kernel->scalars[i].dtype;
+    /* f16 and the like are passed as f32. */
+    bool narrow = ir_is_float(dtype) && ir_dtypes[dtype].bits < 32;
+    float wide = narrow ? (float)ir_float_from_bits(dtype, scalars[i]) : 0;
+    code = narrow ? clSetKernelArg(made, at++, sizeof wide, &wide) : clSetKernelArg(made, at++, element_bytes(dtype), &scalars[i]);
+  }
+  return check(device, code, "clSetKernelArg");
+}
+
+static bool launch(ir_device *device, size_t number, const ir_device_slice *buffers, const uint64_t *scalars, const int64_t groups[3]) {
+  const ir_kernel *kernel = &device->kernels[number];
+  cl_kernel made = kernel_of(device, number);
+  if (!made || !set_arguments(device, made, kernel, buffers, scalars)) return false;
+  size_t local[3], global[3];
+  for (size_t i = 0; i < 3; i++) {
+    local[i] = (size_t)kernel->local[i];
+    global[i] = local[i] * (size_t)groups[i];
+  }
+  return check(device, clEnqueueNDRangeKernel(device->queue, made, 3, NULL, global, local, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+}
+
+static bool finish(ir_device *device) { return check(device, clFinish(device->queue), "clFinish"); }
+
+static void release(ir_device *device) {
+  if (device->queue) clFinish(device->queue);
+  for (size_t i = 0; i < device->kernel_count; i++) {
+    if (device->made[i]) clReleaseKernel(device->made[i]);
+  }
+  for (size_t i = 0; i < device->kept_count; i++) drop(device->kept[i]);
+  if (device->program) clReleaseProgram(device->program);
+  if (device->queue) clReleaseCommandQueue(device->queue);
+  if (device->context) clReleaseContext(device->context);
+  ir_arena_free(&device->arena);
+  ir_heap_free(device);
+}
+
+/* --- the plugin --- */
+
+static const ir_device_driver driver = {
+    .name = "opencl",
+    .target = "opencl",
+    .take = take,
+    .give = give,
+    .read = read_slice,
+    .write = write_slice,
+    .copy = copy_slice,
+    .launch = launch,
+    .finish = finish,
+    .free = release,
+};
+
+static ir_program *compile(ir_module *module, const ir_target_options *options) { return ir_device_compile(module, options, &driver, open); }
+
+const ir_plugin ir_plugin_opencl = {
+    .version = IR_PLUGIN_VERSION,
+    .name = "opencl",
+    .compile = compile,
+    .run = ir_device_run,
+    .stats = ir_device_stats,
+    .list = list,
+    .free = ir_device_program_free,
+};

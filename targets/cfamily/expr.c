@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* targets/cfamily/expr.c - scalar expressions. What is used once stands where it is used, unless that makes a long line; all
+ * else gets a name before the statement. */
+#include "targets/cfamily/cfamily.h"
+#include "targets/place.h"
+
+#include "ir/formula.h"
+
+enum { LONGEST = 96 /* characters of a text that is not given a name */ };
+
+const char *c_print(c_function *f, const char *format, ...) {
+  ir_text text = {0};
+  va_list args;
+  va_start(args, format);
+  ir_text_vprintf(&text, format, args);
+  va_end(args);
+  const char *copy = ir_arena_copy(f->file->arena, text.at ? text.at : "", text.length);
+  ir_text_free(&text);
+  return copy;
+}
+
+const char *c_bare(c_function *f, const char *text) {
+  size_t length = strlen(text), depth = 0;
+  if (text[0] != '(') return text;
+  for (size_t i = 0; i < length; i++) {
+    depth += text[i] == '(';
+    depth -= text[i] == ')';
+    if (!depth && i + 1 < length) return text;
+  }
+  return c_print(f, "%.*s", (int)length - 2, text + 1);
+}
+
+void c_line(c_function *f, const char *format, ...) {
+  for (unsigned i = 0; i < f->depth; i++) ir_text_put(f->out, "  ");
+  va_list args;
+  va_start(args, format);
+  ir_text_vprintf(f->out, format, args);
+  va_end(args);
+  ir_text_char(f->out, '\n');
+}
+
+static void count_node(void *user, const ir_expr *node) {
+  c_scope *scope = user;
+  for (size_t i = 0; i < node->count; i++) {
+    void **slot = ir_map_slot(&scope->f->arena, &scope->uses, node->kids[i]);
+    *slot = (void *)((uintptr_t)*slot + 1);
+  }
+}
+
+void c_count(c_scope *scope, const ir_expr *expr) {
+  ir_expr_walk(scope->f->file->context, expr, count_node, scope);
+  void **slot = ir_map_slot(&scope->f->arena, &scope->uses, expr);
+  *slot = (void *)((uintptr_t)*slot + 1);
+}
+
+/* --- operators --- */
+
+static bool divides(const ir_expr *expr) {
+  switch ((int)expr->code) {
+  case IR_S_TRUNCDIV:
+  case IR_S_FLOORDIV:
+  case IR_S_CEILDIV:
+  case IR_S_TRUNCMOD:
+  case IR_S_FLOORMOD: return !ir_is_float((ir_dtype)expr->dtype);
+  default: return false;
+  }
+}
+
+static bool fits(c_scope *scope, const ir_expr *expr) {
+  ir_proofs *p = &scope->f->proofs;
+  int64_t least, most, far = INT64_C(1) << 62;
+  bool linear = expr->code == IR_S_ADD || expr->code == IR_S_SUB || expr->code == IR_S_MUL || expr->code == IR_S_MAD || expr->code == IR_S_NEG;
+  if (!linear || expr->has_loads || !p->facts) return false;
+  const ir_expr *spelled = ir_proofs_frame(p, scope->op, expr);
+  ir_range_of(p->context, p->facts, spelled, &least, &most);
+  return least > -far && most < far;
+}
+
+static c_hint hint_of(c_scope *scope, const ir_expr *expr) {
+  c_hint hint = {0};
+  ir_proofs *p = &scope->f->proofs;
+  if (expr->dtype != IR_I64) return hint;
+  if (divides(expr)) hint.natural = ir_proofs_at_least(p, scope->op, expr->kids[1], 1) && ir_proofs_at_least(p, scope->op, expr->kids[0], 0);
+  hint.fits = fits(scope, expr);
+  return hint;
+}
+
+const char *c_expanded(c_file *file, ir_scalar_code code, ir_dtype dtype) {
+  const char *name = ir_arena_printf(file->arena, "ir_%s_%s", ir_scalars[code].name, ir_dtype_name(dtype));
+  const ir_string *key = ir_intern(file->context, ir_slice_of(name));
+  if (ir_map_has(&file->helped, key)) return key->text;
+  const ir_expr *args[2];
+  int arity = ir_scalars[code].arity;
+  for (int i = 0; i < arity && i < 2; i++) args[i] = ir_expr_arg(file->context, (uint32_t)i, dtype, 1);
+  const ir_expr *body = ir_expand(file->context, ir_expr_get(file->context, code, (size_t)arity, args));
+  if (!body) return NULL;
+  ir_text text = {0};
+  static const char *const names[] = {"x", "y"};
+  c_function f = {.file = file, .out = &text, .depth = 1, .arguments = names};
+  c_scope scope = {.f = &f};
+  c_count(&scope, body);
+  c_line(&f, "return %s;", c_bare(&f, c_expr(&scope, body)));
+  const char *type = c_type(dtype);
+  c_helper(file, name, arity == 1 ? "%s %s(%s x) {\n%.0s%s}\n" : "%s %s(%s x, %s y) {\n%s}\n", type, name, type, type, text.at);
+  ir_text_free(&text);
+  ir_arena_free(&f.arena);
+  return key->text;
+}
+
+static const char *apply(c_scope *scope, const ir_expr *expr) {
+  c_file *file = scope->f->file;
+  const char *in[3] = {NULL, NULL, NULL};
+  for (size_t i = 0; i < expr->count && i < 3; i++) in[i] = c_expr(scope, expr->kids[i]);
+  bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
+  ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
+  if (ir_scalars[expr->code].expanded) {
+    const char *name = c_expanded(file, (ir_scalar_code)expr->code, operand);
+    return name ? c_print(scope->f, expr->count > 1 ? "%s(%s, %s)" : "%s(%s)", name, in[0], in[1]) : NULL;
+  }
+  return c_operator(file, (ir_scalar_code)expr->code, operand, in, hint_of(scope, expr));
+}
+
+/* --- memory --- */
+
+static const char *element(c_scope *scope, const c_buffer *buffer, const ir_expr *flat) {
+  if (buffer->plain) return buffer->name;
+  return c_print(scope->f, "%s[%s]", buffer->name, c_bare(scope->f, c_expr(scope, flat)));
+}
+
+static const char *load(c_scope *scope, const ir_expr *expr) {
+  c_function *f = scope->f;
+  const c_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(scope->op, expr->arg));
+  ir_place place = ir_place_find(&f->proofs, scope->op, buffer->type, expr->count, expr->kids, false, f->trusted);
+  c_count(scope, place.flat);
+  const char *at = element(scope, buffer, place.flat);
+  const char *value = buffer->own ? at : c_load_form(f->file, (ir_dtype)expr->dtype, at);
+  if (!place.on) return value;
+  c_count(scope, place.on);
+  return c_print(f, "(%s ? %s : %s)", c_expr(scope, place.on), value, c_constant(f->file, (ir_dtype)expr->dtype, 0));
+}
+
+/* --- guard(c, a, b): what A loads is not loaded where c is false --- */
+
+static void forget(c_scope *scope, size_t count) {
+  while (scope->order.count > count) ir_map_remove(&scope->memo, scope->order.at[--scope->order.count]);
+}
+
+static const char *guarded(c_scope *scope, const ir_expr *expr) {
+  c_function *f = scope->f;
+  if (!expr->kids[1]->has_loads) return apply(scope, expr);
+  const char *condition = c_expr(scope, expr->kids[0]), *otherwise = c_expr(scope, expr->kids[2]);
+  const char *name = c_print(f, "t%u", f->temps++);
+  c_line(f, "%s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, otherwise));
+  c_line(f, "if (%s) {", c_bare(f, condition));
+  f->depth++;
+  const ir_facts *facts = f->proofs.facts;
+  if (scope->op) f->proofs.facts = ir_proofs_guard(&f->proofs, scope->op, expr->kids[0]);
+  size_t known = scope->order.count;
+  const char *value = c_expr(scope, expr->kids[1]);
+  c_line(f, "%s = %s;", name, c_bare(f, value));
+  forget(scope, known);
+  f->proofs.facts = facts;
+  f->depth--;
+  c_line(f, "}");
+  return name;
+}
+
+/* --- leaves --- */
+
+const char *c_scalar(c_function *f, ir_value *value) {
+  const ir_op *op = ir_value_op(value);
+  if (op && (op->flags & IR_OP_INLINE)) {
+    const ir_expr *expr = ir_attr_as_expr(f->file->context, ir_get(op, "value"));
+    c_scope inner = {.f = f, .op = op};
+    c_count(&inner, expr);
+    return c_expr(&inner, expr);
+  }
+  return ir_map_get(&f->values, value);
+}
+
+static const char *compute(c_scope *scope, const ir_expr *expr) {
+  c_function *f = scope->f;
+  ir_dtype from = expr->count ? (ir_dtype)expr->kids[0]->dtype : IR_I64, to = (ir_dtype)expr->dtype;
+  switch ((int)expr->code) {
+  case IR_S_CONST: return c_constant(f->file, to, expr->bits);
+  case IR_S_SYMBOL: return ir_map_get(&f->values, expr);
+  case IR_S_ARG: return f->arguments ? f->arguments[expr->arg] : c_scalar(f, ir_op_operand(scope->op, expr->arg));
+  case IR_S_LOAD: return load(scope, expr);
+  case IR_S_CAST: return c_convert(f->file, from, to, c_expr(scope, expr->kids[0]));
+  case IR_S_BITCAST: return c_bitcast(f->file, from, to, c_expr(scope, expr->kids[0]));
+  case IR_S_GUARD: return guarded(scope, expr);
+  default: return apply(scope, expr);
+  }
+}
+
+static bool is_name(const char *text) {
+  for (; *text; text++) {
+    bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9') || *text == '_' || *text == '.';
+    if (!plain) return false;
+  }
+  return true;
+}
+
+const char *c_expr(c_scope *scope, const ir_expr *expr) {
+  c_function *f = scope->f;
+  const char *known = ir_map_get(&scope->memo, expr);
+  if (known) return known;
+  f->file->used |= UINT32_C(1) << expr->dtype;
+  const char *text = compute(scope, expr);
+  if (!text) {
+    ir_range range = scope->op ? scope->op->range : (ir_range){0, 0};
+    ir_error(f->file->context->diags, range, "the %s target cannot compute %s of %s", f->file->dialect->target, ir_scalars[expr->code].name,
+             ir_dtype_name((ir_dtype)(expr->count ? expr->kids[0]->dtype : expr->dtype)));
+    text = "0"; /* nothing is written after an error */
+  }
+  bool shared = (uintptr_t)ir_map_get(&scope->uses, expr) > 1;
+  if (!is_name(text) && expr->code != IR_S_CONST && (shared || strlen(text) > LONGEST)) {
+    const char *name = c_print(f, "t%u", f->temps++);
+    c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, text));
+    text = name;
+  }
+  ir_map_put(&f->arena, &scope->memo, expr, (void *)(uintptr_t)text);
+  *ir_push(&f->arena, &scope->order) = expr;
+  return text;
+}

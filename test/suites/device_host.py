@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""examples/device: a program that knows nothing of Rill but the manifest runs models on devices and gets the bits of ir-run."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
+EXAMPLE = os.path.join(ROOT, "examples/device")
+MODEL = os.path.join(os.path.dirname(ROOT), "shared/models/ppocr_cls/model.onnx")
+# The backend, its direction and libraries, where the code goes, the environment; extents that the large model runs with.
+BACKENDS = {
+    "opencl": ("--to-opencl", ["-lOpenCL"], "m.cl", {"POCL_CACHE_DIR": os.path.join(BUILD, "test/pocl")}, [(2, 3, 48, 192), (1, 3, 48, 96)]),
+    "vulkan": ("--to-spirv", ["-lvulkan"], "m.spv", {"VK_ICD_FILENAMES": "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"}, [(1, 3, 48, 48)]),
+}
+# Storage of sizes that only the run knows, views, constants, a kernel with a symbol of its own.
+SMALL = """rill 1
+module {
+  func @main(%x: f32[n, m]) -> f32[n, 4] {
+    %w = const([[1.0, 2.0, -3.0, 0.5], [0.25, -1.0, 4.0, 2.0]]) : f32[2, 4]
+    %0 = sum(%x, axis=[1])
+    %1 = mean(%x, axis=[1])
+    %2 = stack(%0, %1, axis=1)
+    %3 = matmul(%2, %w)
+    %4 = reshape(%3, shape=[n * 2, 2])
+    %5 = nn.softmax(%4)
+    %6 = reshape(%5, shape=[n, 4])
+    return %6
+  }
+}
+"""
+counts = {True: 0, False: 0}
+
+
+def check(condition, what):
+    counts[bool(condition)] += 1
+    if not condition:
+        print("failed:", what)
+    return condition
+
+
+def run(*command, env=None, data=None):
+    done = subprocess.run(command, input=data, capture_output=True, env={**os.environ, **(env or {})})
+    return check(not done.returncode, f"{' '.join(command)[:200]}: {done.stderr.decode(errors='replace')[-600:]}") and done.stdout
+
+
+def compare(folder, backend, host, source, extents):
+    direction, _, code, env, _ = BACKENDS[backend]
+    code, manifest = os.path.join(folder, code), os.path.join(folder, "m.json")
+    if run(os.path.join(BUILD, "bin/ir-translate"), direction, "--opt", "--exact", source, "-o", code, "--manifest=" + manifest) is False:
+        return
+    for shape in extents:
+        x = np.random.default_rng(3).normal(size=shape).astype("f4")
+        x_path, y_path = os.path.join(folder, "x.npy"), os.path.join(folder, "y.npy")
+        np.save(x_path, x)
+        run(os.path.join(BUILD, "bin/ir-run"), source, "--exact", "--input=" + x_path, "--output=" + y_path)
+        found = run(host, manifest, code, ",".join(map(str, shape)), env=env, data=x.tobytes())
+        check(found is not False and found == np.load(y_path).tobytes(), f"{backend} {shape}: other bits than ir-run's")
+
+
+def main():
+    skipped = 0
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = os.path.join(folder, "small.rill"), os.path.join(folder, "large.rill")
+        with open(small, "w") as file:
+            file.write(SMALL)
+        for backend, (_, libraries, _, _, extents) in BACKENDS.items():
+            source = os.path.join(EXAMPLE, backend + ".c")
+            if not os.path.exists(source):
+                continue
+            host = os.path.join(folder, backend)
+            if run("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-o", host, os.path.join(EXAMPLE, "host.c"), source, "-ljansson", *libraries) is False:
+                continue
+            compare(folder, backend, host, small, [(1, 1), (5, 7), (70, 3), (0, 4)])
+            if not os.path.exists(MODEL):
+                skipped += 1
+            elif run(os.path.join(BUILD, "bin/ir-translate"), "--import-onnx", MODEL, "-o", large) is not False:
+                compare(folder, backend, host, large, extents)
+    print(f"device_host: {counts[True]} passed, {counts[False]} failed" + (f", {skipped} skipped" if skipped else ""))
+    return counts[False] > 0
+
+
+sys.exit(main())

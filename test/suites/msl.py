@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The example of every operator, and kernels with barriers, in Metal Shading Language: clang checks the types with address
+spaces (test/msl/metal_stdlib), attributes and limits are checked here, and the kernels run on the CPU under a host that knows
+the manifest alone; the bits have to be the interpreter's."""
+
+import concurrent.futures
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
+SHIM = os.path.join(ROOT, "test/msl")
+CLANG = "/usr/lib/llvm-19/bin/clang"
+sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
+import devices  # noqa: E402
+import examples  # noqa: E402
+from host import DTYPES, Host  # noqa: E402
+
+ATTRIBUTES = re.compile(r"buffer\(\d+\)|threadgroup_position_in_grid|thread_position_in_threadgroup|max_total_threads_per_threadgroup\(\d+\)")
+SIZES = (0, 1, 17, 65)
+check, tool = devices.check, devices.tool
+
+REDUCTION = """rill 1
+module {
+  prim_func @group_sums(%x: f32[n], out %y: f32[m]) where m * 16 == n {
+    for g < m bind(group.x) {
+      %part = alloc(scope=shared) : f32[16]
+      for l < 16 bind(local.x) {
+        %part[l] = %x[g * 16 + l]
+        barrier()
+        for s < 4 {
+          %far = shr(8, s) : i64
+          if l < %far {
+            %part[l] = %part[l] + %part[l + %far]
+          }
+          barrier()
+        }
+        if l == 0 {
+          %y[g] = %part[0]
+        }
+      }
+    }
+  }
+  func @main(%x: f32[48]) -> f32[3] {
+    %0 = alloc() : f32[3]
+    call(@group_sums, %x, %0)
+    return %0
+  }
+}
+"""
+
+
+def signatures(text):
+    """Name, pointer types of the buffers, type of the scalars (or None) of each kernel; checks what Metal would."""
+    for name, params in re.findall(r"^kernel void (\w+)\((.*)\) \{$", text, re.M):
+        numbers = re.findall(r"\[\[buffer\((\d+)\)\]\]", params)
+        check(len(set(numbers)) == len(numbers) and all(int(n) < 31 for n in numbers), f"{name}: buffers {numbers}")
+        scalars = re.search(r"constant (\w+) &", params)
+        yield name, re.findall(r"(device (?:const )?\w+ \*)\w+ \[\[buffer", params), scalars and scalars.group(1)
+    for attribute in re.findall(r"\[\[([^\]]*)\]\]", text):
+        check(ATTRIBUTES.fullmatch(attribute), f"attribute [[{attribute}]]")
+
+
+def entries(text):
+    out = ["struct msl_arguments { device char *device *buffers; constant char *scalars; };\n"]
+    for name, buffers, scalars in signatures(text):
+        args = [f"({t})a->buffers[{i}]" for i, t in enumerate(buffers)]
+        args += [f"*(constant {scalars} *)a->scalars"] if scalars else []
+        out.append(f'extern "C" void item_{name}(device const msl_arguments *a, device const uint *g, device const uint *l) {{\n'
+                   f"  {name}({', '.join(args + ['(uint3)(g[0], g[1], g[2])', '(uint3)(l[0], l[1], l[2])'])});\n}}\n")
+    return "".join(out)
+
+
+def compiled(folder, name, text):
+    source, library = os.path.join(folder, name + "_run.metal"), os.path.join(folder, name + ".so")
+    with open(source, "w") as file:
+        file.write(text + entries(text))
+    base = [CLANG, "-x", "clcpp", "-cl-std=CLC++2021", "-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16", "-cl-no-stdinc", "-cl-single-precision-constant",
+            "-I" + SHIM, "-Wno-unknown-attributes", "-Wno-unused-function", "-ffp-contract=off"]
+    strict = subprocess.run([*base, "-target", "spir64", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unused-variable", source], capture_output=True, text=True)
+    check(not strict.returncode, f"{name}: {strict.stderr[:800]}")
+    done = subprocess.run([*base, "-target", "x86_64-pc-linux-gnu", "-O1", "-mfma", "-fPIC", "-c", source, "-o", library + ".o"], capture_output=True, text=True)
+    if not check(not done.returncode, f"{name}: {done.stderr[:800]}"):
+        return None
+    done = subprocess.run([CLANG, "-shared", "-O2", "-fPIC", os.path.join(SHIM, "harness.c"), library + ".o", "-lm", "-o", library], capture_output=True, text=True)
+    return ctypes.CDLL(library) if check(not done.returncode, f"{name}: {done.stderr[:800]}") else None
+
+
+class Arguments(ctypes.Structure):
+    _fields_ = [("buffers", ctypes.POINTER(ctypes.c_void_p)), ("scalars", ctypes.c_void_p)]
+
+
+class Metal(Host):
+    def __init__(self, manifest, folder, library, text):
+        super().__init__(manifest, folder)
+        self.library, self.barriers = library, "threadgroup_barrier" in text
+
+    def launch(self, kernel, arguments):
+        symbols, buffers, values = {}, [], {}
+        for parameter, argument in zip(kernel["parameters"], arguments):
+            if "symbol" in parameter:
+                symbols[parameter["symbol"]] = int(argument)
+            elif "dtype" in parameter["type"]:
+                self.bind([d if isinstance(d, str) else None for d in parameter["type"]["shape"]], argument.shape, symbols)
+                assert argument.flags.c_contiguous
+                buffers.append(argument)
+            else:
+                values[parameter["name"]] = argument
+        grid = kernel["grid"]
+        groups = [self.expr(e, symbols, {}) for e in grid["groups"]]
+        # A structure of C: symbols have 64 bits, f16 and the like are passed as f32.
+        fields = [(f"f{i}", "i8" if "symbol" in s else DTYPES.get(s["dtype"].replace("f16", "f32"), "f4")) for i, s in enumerate(grid["scalars"])]
+        scalars = np.zeros((), np.dtype(fields, align=True))
+        for (name, _), scalar in zip(fields, grid["scalars"]):
+            scalars[name] = symbols[scalar["symbol"]] if "symbol" in scalar else values[scalar["name"]]
+        if not all(groups):
+            return
+        pointers = (ctypes.c_void_p * (len(buffers) + 1))(*(b.ctypes.data for b in buffers))
+        data = Arguments(pointers, scalars.ctypes.data)
+        status = self.library.msl_launch(getattr(self.library, "item_" + grid["entry"]), ctypes.byref(data), (ctypes.c_int64 * 3)(*groups),
+                                         (ctypes.c_uint32 * 3)(*grid["local"]), int(self.barriers))
+        check(status == 0, f"{grid['entry']}: barriers diverge")
+
+
+def translated(folder, name, source, *options):
+    """SOURCE, a text or the name of a file."""
+    path, target, manifest = (os.path.join(folder, name + ending) for ending in (".rill", ".metal", ".json"))
+    if source.startswith("/"):
+        path = source
+    else:
+        with open(path, "w") as file:
+            file.write(source)
+    done = tool("ir-translate", "--to-msl", *options, "--exact", path, "-o", target, "--manifest=" + manifest)
+    if not check(not done.returncode, f"{name}: {done.stderr[-800:]}"):
+        return None
+    with open(target) as file:
+        text = file.read()
+    library = compiled(folder, name, text)
+    with open(manifest) as file:
+        return library and Metal(json.load(file), folder, library, text)
+
+
+def compare(folder, number, rows, known, arrays):
+    host = translated(folder, f"m{number}", devices.joined(rows), "--opt")
+    for size in SIZES if host else ():
+        fine = [r for r in rows if not isinstance(known[size][r.name], str)]
+        if len(fine) < len(rows):
+            continue  # something in it is refused at this size: the others run with other sizes
+        found = host.call("main", [np.array(a) for r in rows for a in arrays[size][r.name]])
+        found = found if isinstance(found, list) else [found]
+        at = 0
+        for row in rows:
+            for i, array in enumerate(known[size][row.name]):
+                check(devices.bits(found[at]) == devices.bits(array), f"msl, size {size}: {row.op}: result {i} has other bits than the interpreter's")
+                at += 1
+
+
+def main():
+    rows = devices.rows(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        arrays = {s: {r.name: r.values(dict.fromkeys("nmbhw", s)) for r in rows} for s in SIZES}
+        known = {s: dict(zip((r.name for r in rows), pool.map(lambda r, s=s: devices.run(folder, f"{r.name}_{s}", [r], arrays[s], ["--target=interp", "--checked=off"]), rows))) for s in SIZES}
+        # Those that refuse a size stand together, so that the others are not left out with them.
+        rows.sort(key=lambda r: [isinstance(known[s][r.name], str) for s in SIZES])
+        list(pool.map(lambda i: compare(folder, i, rows[i:i + devices.BATCH], known, arrays), range(0, len(rows), devices.BATCH)))
+        if os.path.exists(devices.MODEL) and not sys.argv[1:]:
+            text = os.path.join(folder, "model.rill")
+            tool("ir-translate", "--import-onnx", devices.MODEL, "-o", text)
+            host, (x, expected) = translated(folder, "model", text, "--opt"), devices.model_input(folder, (1, 3, 48, 96))
+            check(host and devices.bits(host.call("main", [np.load(x)])[0]) == devices.bits(expected), "a model has other bits than on the interpreter")
+        host = translated(folder, "barriers", REDUCTION)
+        x = np.arange(48, dtype="f4")
+        check(host and np.array_equal(host.call("main", [x])[0], x.reshape(3, 16).sum(1)), "a reduction with barriers")
+    print(f"msl: {devices.counts[True]} passed, {devices.counts[False]} failed")
+    return devices.counts[False] > 0
+
+
+sys.exit(main())
