@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The example of every operator as SPIR-V, for each environment: spirv-val accepts what the tool's own validator did,
-spirv-opt can do something with them, and the bytes are the same twice."""
+spirv-opt can do something with them, the bytes are the same twice, and RADV, a driver of real devices, makes pipelines of
+them (a process of its own: drivers abort)."""
 
 import concurrent.futures
 import os
@@ -18,6 +19,8 @@ import examples  # noqa: E402
 
 ENVIRONMENTS = ("vulkan1.1", "vulkan1.2", "vulkan1.3")
 BATCH = 8
+RADV = "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
+DRIVER = {"VK_ICD_FILENAMES": RADV, "RADV_FORCE_FAMILY": "navi21"}
 counts = {True: 0, False: 0}
 
 
@@ -28,8 +31,8 @@ def check(condition, what):
     return condition
 
 
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace")
+def run(*command, env=None):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", env={**os.environ, **(env or {})})
 
 
 def read(path):
@@ -37,7 +40,7 @@ def read(path):
         return file.read()
 
 
-def translate(folder, number, rows, environment):
+def translate(folder, number, rows, environment, pipelines):
     functions = "".join(examples.function(f"e{i}", params, statements) for i, (_, params, statements) in enumerate(rows))
     base = os.path.join(folder, f"{number}_{environment}")
     with open(base + ".rill", "w") as file:
@@ -54,6 +57,19 @@ def translate(folder, number, rows, environment):
         return
     done = run("spirv-opt", "--target-env=" + environment, "-O", base + "a.spv", "-o", base + "o.spv")
     check(not done.returncode and not run("spirv-val", "--target-env", environment, base + "o.spv").returncode, what + "spirv-opt: " + done.stderr)
+    if pipelines:
+        done = run(pipelines, base + "a.spv", env=DRIVER)
+        check(not done.returncode and int(done.stdout) > 0, what + f"RADV: {done.returncode} " + done.stderr)
+
+
+def build_pipelines(folder):
+    """The program that asks a driver for pipelines; None where there is no such driver."""
+    if not os.path.exists(RADV):
+        return None
+    target = os.path.join(folder, "pipelines")
+    source = os.path.join(ROOT, "test/suites/lib/pipelines.c")
+    done = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", target, "-lvulkan")
+    return target if check(not done.returncode, "pipelines.c: " + done.stderr) else None
 
 
 def main():
@@ -63,7 +79,8 @@ def main():
     rows = [row[:3] for row in examples.examples() if row[0] not in examples.UNREADY]
     parts = [rows[i:i + BATCH] for i in range(0, len(rows), BATCH)]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        work = [pool.submit(translate, folder, i, part, e) for i, part in enumerate(parts) for e in ENVIRONMENTS]
+        pipelines = build_pipelines(folder)
+        work = [pool.submit(translate, folder, i, part, e, pipelines) for i, part in enumerate(parts) for e in ENVIRONMENTS]
         for done in work:
             done.result()
     print(f"spirv_modules: {counts[True]} passed, {counts[False]} failed")
