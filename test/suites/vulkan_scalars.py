@@ -5,6 +5,7 @@ interpreter, bit for bit, as llvm_scalars does for compiled code. Without fma, w
 layer watches."""
 
 import os
+import re
 import sys
 import tempfile
 
@@ -26,13 +27,13 @@ def main():
     wanted = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         for dtype in scalars.BITS:
-            if wanted and dtype not in wanted:
-                continue
+            if (wanted and dtype not in wanted) or scalars.BITS[dtype] < 8:
+                continue  # devices have no elements of 4 bits
             arrays = [scalars.data(dtype, seed) for seed in range(3)]
             inputs = [os.path.join(folder, name + ".npy") for name in "xyz"]
             for path, array in zip(inputs, arrays):
                 np.save(path, array)
-            cases = [c for c in scalars.cases_of(dtype) if not c.text.startswith("fma(")]
+            cases = [c for c in scalars.cases_of(dtype) if not c.text.startswith("fma(") and not re.search(r"\b[iu]4\b", c.text + " " + str(c.result))]
             text = scalars.module(cases, False, True)
             want = scalars.run(folder, text, inputs, len(cases), "interp")
             # One invocation an element: lavapipe leaves loops after 65,535 rounds of one invocation.
