@@ -6,7 +6,8 @@
 
 /* What is in a preset stands in docs/spec/passes.md, made from this table. */
 #define GRAPH_PASSES "canonicalize,fold-scale,decompose-ops,fold-constants,canonicalize,cse,dce,"
-/* Metal has room for 31 buffers, one of them for scalars; Vulkan promises 4, and no device in use has fewer than 16. */
+/* Metal has room for 31 buffers, one of them for scalars; Vulkan promises 4, desktop drivers have more than 16;
+ * the executor names a device that has fewer than a kernel wants. */
 #define DEVICE_PASSES(target, buffers) \
   GRAPH_PASSES "legalize,annotate-op-pattern,fuse-ops{max-buffers=" buffers "},fuse-tir,dce,to-non-dataflow,call-tir-rewrite,schedule{target=" target "}," \
   "split-kernels,transform-loops{target=" target "},dce,rewrite-dataflow-reshape,plan-memory,kill-after-last-use"

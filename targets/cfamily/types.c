@@ -180,8 +180,10 @@ static const char *float_to_integer(c_file *file, ir_dtype from, ir_dtype to, co
   const char *most = c_constant(file, to, (is_signed ? UINT64_C(1) << (bits - 1) : UINT64_C(1) << (bits - 1) << 1) - 1);
   const char *above = real_text(file, ldexp(1, (int)bits - is_signed), wide == IR_F64);
   const char *below = real_text(file, is_signed ? -ldexp(1, (int)bits - 1) : 0, wide == IR_F64);
+  /* By way of 32 bits: compilers of drivers die of conversions to fewer. */
+  const char *through = bits < 32 ? "int" : c_type(to);
   c_helper(file, name, "%s %s(%s x) {\n  return (%s)(x != x ? 0 : x <= %s ? %s : x >= %s ? %s : (%s)x);\n}\n", c_type(to), name, c_type(wide),
-           c_type(to), below, least, above, most, c_type(to));
+           c_type(to), below, least, above, most, through);
   return call(file, name, value);
 }
 
