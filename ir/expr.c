@@ -159,6 +159,17 @@ ir_scalar_code ir_scalar_find(ir_context *context, ir_slice name) {
   return found ? (ir_scalar_code)(found - 1) : IR_S_COUNT;
 }
 
+bool ir_expr_divides(const ir_expr *expr) {
+  switch ((int)expr->code) {
+  case IR_S_TRUNCDIV:
+  case IR_S_FLOORDIV:
+  case IR_S_CEILDIV:
+  case IR_S_TRUNCMOD:
+  case IR_S_FLOORMOD: return !ir_is_float((ir_dtype)expr->dtype);
+  default: return false;
+  }
+}
+
 bool ir_expr_is_int(const ir_expr *expr, int64_t *value) {
   if (expr->code != IR_S_CONST || expr->lanes != 1 || ir_is_float((ir_dtype)expr->dtype)) return false;
   *value = ir_int_from_bits((ir_dtype)expr->dtype, expr->bits);

@@ -93,6 +93,8 @@ bool ir_expr_check(ir_scalar_code code, size_t count, const ir_expr *const *kids
 ir_scalar_code ir_scalar_find(ir_context *context, ir_slice name);
 
 static inline bool ir_expr_is(const ir_expr *expr, ir_scalar_code code) { return expr->code == code; }
+/* A quotient or a remainder of integers, whose divisor may be 0. */
+bool ir_expr_divides(const ir_expr *expr);
 /* An integer or bool constant of one lane. */
 bool ir_expr_is_int(const ir_expr *expr, int64_t *value);
 

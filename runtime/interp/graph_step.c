@@ -21,16 +21,7 @@ struct scalar {
   const ir_step *step;
 };
 
-static bool divides_by_zero(const ir_expr *expr, const uint64_t *operands) {
-  switch ((int)expr->code) {
-  case IR_S_TRUNCDIV:
-  case IR_S_FLOORDIV:
-  case IR_S_CEILDIV:
-  case IR_S_TRUNCMOD:
-  case IR_S_FLOORMOD: return !ir_is_float((ir_dtype)expr->dtype) && operands[1] == 0;
-  default: return false;
-  }
-}
+static bool divides_by_zero(const ir_expr *expr, const uint64_t *operands) { return ir_expr_divides(expr) && operands[1] == 0; }
 
 static bool evaluate(struct scalar *s, const ir_expr *expr, uint64_t *bits) {
   ir_interp *interp = s->a->interp;

@@ -55,17 +55,6 @@ void c_count(c_scope *scope, const ir_expr *expr) {
 
 /* --- operators --- */
 
-static bool divides(const ir_expr *expr) {
-  switch ((int)expr->code) {
-  case IR_S_TRUNCDIV:
-  case IR_S_FLOORDIV:
-  case IR_S_CEILDIV:
-  case IR_S_TRUNCMOD:
-  case IR_S_FLOORMOD: return !ir_is_float((ir_dtype)expr->dtype);
-  default: return false;
-  }
-}
-
 static bool fits(c_scope *scope, const ir_expr *expr) {
   ir_proofs *p = &scope->f->proofs;
   int64_t least, most, far = INT64_C(1) << 62;
@@ -80,7 +69,7 @@ static c_hint hint_of(c_scope *scope, const ir_expr *expr) {
   c_hint hint = {0};
   ir_proofs *p = &scope->f->proofs;
   if (expr->dtype != IR_I64) return hint;
-  if (divides(expr)) hint.natural = ir_proofs_at_least(p, scope->op, expr->kids[1], 1) && ir_proofs_at_least(p, scope->op, expr->kids[0], 0);
+  if (ir_expr_divides(expr)) hint.natural = ir_proofs_at_least(p, scope->op, expr->kids[1], 1) && ir_proofs_at_least(p, scope->op, expr->kids[0], 0);
   hint.fits = fits(scope, expr);
   return hint;
 }

@@ -93,7 +93,6 @@ bool c_kernel(c_file *file, const ir_kernel *kernel) {
   bind_scalars(&f, kernel, names + kernel->buffer_count);
   c_region(&f, func->body);
   bool fits = !file->dialect->fits || file->dialect->fits(file, kernel, f.shared_bytes);
-  (void)fits; /* told by the count of errors */
   ir_text_char(&file->kernels, '\n');
   file->dialect->head(file, kernel, names, firsts);
   if (f.shared.length) ir_text_bytes(&file->kernels, f.shared.at, f.shared.length);
@@ -102,7 +101,7 @@ bool c_kernel(c_file *file, const ir_kernel *kernel) {
   ir_text_free(&f.shared);
   ir_text_free(&body);
   ir_arena_free(&f.arena);
-  return ir_diags_errors(file->context->diags) == errors;
+  return fits && ir_diags_errors(file->context->diags) == errors;
 }
 
 /* --- modules --- */

@@ -126,13 +126,9 @@ static bool linear_operator(emit_function *f, const ir_expr *expr, const emit_va
 
 /* --- operators --- */
 
-static bool divides(ir_scalar_code code) {
-  return code == IR_S_TRUNCDIV || code == IR_S_FLOORDIV || code == IR_S_CEILDIV || code == IR_S_TRUNCMOD || code == IR_S_FLOORMOD;
-}
-
 static emit_hint division_hint(emit_scope *scope, const ir_expr *expr) {
   emit_hint hint = {0};
-  if (!divides((ir_scalar_code)expr->code) || ir_is_float((ir_dtype)expr->dtype)) return hint;
+  if (!ir_expr_divides(expr)) return hint;
   const ir_expr *divisor = expr->kids[1];
   if (divisor->code == IR_S_CONST) {
     hint.divisor = ir_int_from_bits((ir_dtype)divisor->dtype, divisor->bits);
@@ -146,7 +142,7 @@ static emit_hint division_hint(emit_scope *scope, const ir_expr *expr) {
 
 static void check_divisor(emit_scope *scope, const ir_expr *expr, const emit_hint *hint, LLVMValueRef divisor) {
   emit_function *f = scope->f;
-  bool integer = divides((ir_scalar_code)expr->code) && !ir_is_float((ir_dtype)expr->dtype);
+  bool integer = ir_expr_divides(expr);
   if (!integer || !f->unit->checked || hint->natural || hint->has_divisor || expr->lanes != 1 || !scope->op) return;
   LLVMValueRef fine = LLVMBuildICmp(B, LLVMIntNE, divisor, emit_int_of(LLVMTypeOf(divisor), 0), "");
   emit_require(f, fine, scope->op->range, ir_op_loc(scope->op), "integer division by zero", 0, NULL);

@@ -5,21 +5,10 @@
 
 /* --- operators --- */
 
-static bool divides(const ir_expr *expr) {
-  switch ((int)expr->code) {
-  case IR_S_TRUNCDIV:
-  case IR_S_FLOORDIV:
-  case IR_S_CEILDIV:
-  case IR_S_TRUNCMOD:
-  case IR_S_FLOORMOD: return !ir_is_float((ir_dtype)expr->dtype);
-  default: return false;
-  }
-}
-
 static sv_hint hint_of(sv_scope *scope, const ir_expr *expr) {
   sv_hint hint = {0};
   ir_proofs *p = &scope->f->proofs;
-  if (!divides(expr)) return hint;
+  if (!ir_expr_divides(expr)) return hint;
   const ir_expr *divisor = expr->kids[1];
   if (divisor->code == IR_S_CONST) {
     hint.divisor = ir_int_from_bits((ir_dtype)divisor->dtype, divisor->bits);
