@@ -204,3 +204,22 @@ void ir_facts_assume(ir_facts *facts, const ir_expr *condition) {
   }
   ir_arena_free(&s.arena);
 }
+
+static void assume_below(ir_facts *facts, ir_context *context, const ir_expr *counter, const ir_expr *end) {
+  int64_t least;
+  if (end->code == IR_S_MIN) {
+    for (size_t i = 0; i < 2; i++) assume_below(facts, context, counter, end->kids[i]);
+    return;
+  }
+  for (size_t i = 0; end->code == IR_S_MAX && i < 2; i++) {
+    if (!ir_expr_is_int(end->kids[i], &least) || least > 0) continue;
+    assume_below(facts, context, counter, end->kids[1 - i]);
+    return;
+  }
+  ir_facts_assume(facts, ir_expr_binary(context, IR_S_LT, counter, end));
+}
+
+void ir_facts_count(ir_facts *facts, ir_context *context, const ir_expr *counter, const ir_expr *end) {
+  ir_facts_range(facts, counter, 0, INT64_MAX - 1);
+  if (!end->has_loads) assume_below(facts, context, counter, end);
+}

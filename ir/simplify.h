@@ -23,6 +23,8 @@ void ir_facts_tensor(ir_facts *facts, const ir_type *type);
 /* CONDITION (boolean) holds. Comparisons of linear forms, divisibility (floormod(n, 8) == 0) and conjunctions are
  * understood; others are kept and match only themselves. */
 void ir_facts_assume(ir_facts *facts, const ir_expr *condition);
+/* COUNTER (an ARG) counts from 0 to below END: also below both where END is a min, and below a where it is max(a, 0). */
+void ir_facts_count(ir_facts *facts, ir_context *context, const ir_expr *counter, const ir_expr *end);
 
 /* An equal expression in canonical form: constants folded (never past overflow: then the operation stays), linear
  * forms collected (i64), floordiv, floormod, ceildiv, min, max, bcast, comparisons and logic reduced where the facts

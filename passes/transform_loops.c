@@ -45,7 +45,10 @@ static bool transform(ir_pass_run *run, ir_func *func) {
 const ir_pass ir_pass_transform_loops = {
     .name = "transform-loops",
     .doc = "Split, exchange, join, sink and mark loops: by the steps that a prim_func names (`with {steps=\"split(i, 4), sink(i_i)\"}`), "
-           "by those of the option, else by the rules of the target. What was done is the attribute `transformed`.",
+           "by those of the option, else by the rules of the target. What was done is the attribute `transformed`. Steps: `split(i, n)` into "
+           "`i_o` and `i_i` (and `i_t`, the rest); `reorder(i)`, `fuse(i)` with the loop inside; `sink(i)` around the stores, `jam(i)` the "
+           "same and written out; `expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
+           "drops conditions that hold; `vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_func = transform,

@@ -170,9 +170,8 @@ const ir_facts *ir_proofs_loop(ir_proofs *p, ir_value *variable, ir_value *exten
   if (!fresh) return entry->found;
   scope_facts scope = open_scope(p);
   const ir_expr *counter = ir_proofs_value(p, variable), *end = ir_proofs_value(p, extent);
-  ir_facts_range(scope.facts, counter, 0, INT64_MAX - 1);
-  if (scope.twin) ir_facts_range(scope.twin, counter, 0, INT64_MAX - 1);
-  if (!end->has_loads) assume_one(p, scope, ir_expr_binary(p->context, IR_S_LT, counter, end));
+  ir_facts_count(scope.facts, p->context, counter, end);
+  if (scope.twin) ir_facts_count(scope.twin, p->context, counter, ir_proofs_names(p, end));
   return entry->found = scope.facts;
 }
 

@@ -16,6 +16,7 @@ struct sink {
   ir_vec(ir_op *) lets; /* those among them that stand in statements; computed again where they are used */
   size_t done;      /* of these, in the leaf that is open */
   ir_builder leaf;  /* in the loop that was opened last; no region: none is open */
+  ir_vec(ir_op *) leaves; /* the loops of rounds */
 };
 
 /* --- what differs between rounds --- */
@@ -88,6 +89,7 @@ static void add_leaf(struct sink *s, ir_builder *b, ir_op *op) {
     ir_frame none = ir_nest_frame(nest);
     ir_value *extent = ir_nest_scalar(&s->leaf, &none, ir_expr_i64(nest->context, s->rounds));
     s->copy.round = ir_nest_for(nest, &s->leaf, extent, old->name ? old->name->text : "i", "unroll");
+    *ir_push(s->t->scratch, &s->leaves) = ir_value_region(s->copy.round)->parent;
     ir_map_put(nest->scratch, &nest->values, old, s->copy.round);
     s->done = 0;
   }
@@ -143,12 +145,17 @@ static void sink_region(struct sink *s, ir_builder b, ir_region *region) {
   s->lets.count = outer;
 }
 
-bool ir_transform_sink(ir_transform *t, ir_op *loop) {
+static bool sink(ir_transform *t, ir_op *loop, bool expand) {
   ir_module *module = t->func->item.module;
   struct sink s = {.t = t, .loop = loop};
   s.copy.nest = (ir_nest){.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)};
   if (!can_sink(&s)) return false;
   sink_region(&s, ir_before(loop), ir_op_region(loop, 0));
   ir_op_erase(loop);
+  for (size_t i = 0; expand && i < s.leaves.count; i++) ir_transform_expand(t, s.leaves.at[i]);
   return true;
 }
+
+bool ir_transform_sink(ir_transform *t, ir_op *loop) { return sink(t, loop, false); }
+
+bool ir_transform_jam(ir_transform *t, ir_op *loop) { return sink(t, loop, true); }

@@ -4,27 +4,40 @@
 #include "ir/module.h"
 #include "passes/schedule/transform.h"
 
-typedef bool step_action(ir_transform *t, ir_op *loop, int64_t number);
+enum { MOST_NUMBERS = 2 };
 
-static bool split(ir_transform *t, ir_op *loop, int64_t factor) { return ir_transform_split(t, loop, factor); }
-static bool reorder(ir_transform *t, ir_op *loop, int64_t none) { return (void)none, ir_transform_reorder(t, loop); }
-static bool fuse(ir_transform *t, ir_op *loop, int64_t none) { return (void)none, ir_transform_fuse(t, loop); }
-static bool sink(ir_transform *t, ir_op *loop, int64_t none) { return (void)none, ir_transform_sink(t, loop); }
-static bool vectorize(ir_transform *t, ir_op *loop, int64_t registers) { return ir_transform_mode(t, loop, "vectorize", registers); }
-static bool unroll(ir_transform *t, ir_op *loop, int64_t times) { return ir_transform_mode(t, loop, "unroll", times); }
-static bool parallel(ir_transform *t, ir_op *loop, int64_t none) { return ir_transform_mode(t, loop, "parallel", none); }
-static bool serial(ir_transform *t, ir_op *loop, int64_t none) { return ir_transform_mode(t, loop, "serial", none); }
+/* Numbers that are not given are 0. */
+typedef bool step_action(ir_transform *t, ir_op *loop, const int64_t *number);
 
-static bool bind(ir_transform *t, ir_op *loop, int64_t size) { return ir_transform_bind(t, loop, size); }
+static bool split(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_split(t, loop, number[0]); }
+static bool reorder(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_reorder(t, loop); }
+static bool fuse(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_fuse(t, loop); }
+static bool sink(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_sink(t, loop); }
+static bool jam(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_jam(t, loop); }
+static bool expand(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_expand(t, loop); }
+static bool simplify(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_simplify(t, loop); }
+static bool partition(ir_transform *t, ir_op *loop, const int64_t *number) {
+  return ir_transform_partition(t, loop, number[0], number[1]);
+}
+static bool vectorize(ir_transform *t, ir_op *loop, const int64_t *number) {
+  return ir_transform_mode(t, loop, "vectorize", number[0]);
+}
+static bool unroll(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_mode(t, loop, "unroll", number[0]); }
+static bool parallel(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_mode(t, loop, "parallel", 0); }
+static bool serial(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_mode(t, loop, "serial", 0); }
+
+static bool bind(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_bind(t, loop, number[0]); }
 
 static const struct step {
   const char *name;
-  enum { NO_NUMBER, MAY_HAVE_NUMBER, NEEDS_NUMBER } number;
+  size_t least, most; /* numbers */
+  int64_t smallest;   /* that a number may be */
   step_action *apply;
 } steps[] = {
-    {"split", NEEDS_NUMBER, split}, {"reorder", NO_NUMBER, reorder},          {"fuse", NO_NUMBER, fuse},
-    {"sink", NO_NUMBER, sink},      {"vectorize", MAY_HAVE_NUMBER, vectorize}, {"unroll", MAY_HAVE_NUMBER, unroll},
-    {"parallel", NO_NUMBER, parallel}, {"serial", NO_NUMBER, serial}, {"bind", NEEDS_NUMBER, bind},
+    {"split", 1, 1, 1, split},   {"reorder", 0, 0, 0, reorder},     {"fuse", 0, 0, 0, fuse},         {"sink", 0, 0, 0, sink},
+    {"jam", 0, 0, 0, jam},       {"expand", 0, 0, 0, expand},       {"partition", 2, 2, 0, partition}, {"simplify", 0, 0, 0, simplify},
+    {"vectorize", 0, 1, 1, vectorize}, {"unroll", 0, 1, 1, unroll}, {"parallel", 0, 0, 0, parallel}, {"serial", 0, 0, 0, serial},
+    {"bind", 1, 1, 1, bind},
 };
 
 enum { LARGEST_NUMBER = 1024 };
@@ -41,7 +54,7 @@ static bool parse_number(ir_slice text, int64_t *number) {
     *number = *number * 10 + (text.at[i] - '0');
     if (*number > LARGEST_NUMBER) return false;
   }
-  return *number > 0;
+  return text.length > 0;
 }
 
 static ir_slice up_to(ir_slice text, size_t end) { return ir_slice_trim((ir_slice){text.at, end}); }
@@ -55,7 +68,24 @@ static size_t find_char(ir_slice text, char c) {
   return found ? (size_t)(found - text.at) : text.length;
 }
 
-/* `name(loop)` or `name(loop, number)` */
+/* `, 4, 2`: as many as STEP takes. */
+static bool parse_numbers(ir_transform *t, const struct step *step, ir_slice text, int64_t numbers[MOST_NUMBERS]) {
+  size_t count = 0;
+  while (text.length) {
+    text = behind(text, 1); /* ',' */
+    size_t comma = find_char(text, ',');
+    if (count == step->most) return fail(t, step->most == 0 ? "this step takes no number" : "this step takes fewer numbers");
+    if (!parse_number(up_to(text, comma), &numbers[count]) || numbers[count] < step->smallest) {
+      return fail(t, ir_arena_printf(t->scratch, "expected a number from %lld to 1024", (long long)step->smallest));
+    }
+    count++;
+    text = behind(text, comma);
+  }
+  if (count >= step->least) return true;
+  return fail(t, step->least == 1 ? "this step needs a number" : "this step needs two numbers");
+}
+
+/* `name(loop)` or `name(loop, number, number)` */
 static bool apply_one(ir_transform *t, ir_slice text) {
   size_t open = find_char(text, '(');
   ir_slice name = up_to(text, open), inside = behind(text, open);
@@ -63,17 +93,17 @@ static bool apply_one(ir_transform *t, ir_slice text) {
   for (size_t i = 0; i < ir_count_of(steps); i++) {
     if (ir_slice_is(name, steps[i].name)) step = &steps[i];
   }
-  if (!step) return fail(t, "no such step: there are split, reorder, fuse, sink, vectorize, unroll, parallel, serial and bind");
+  if (!step) {
+    return fail(t, "no such step: there are split, reorder, fuse, sink, jam, expand, partition, simplify, vectorize, unroll, parallel, "
+                   "serial and bind");
+  }
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');
-  int64_t number = 0;
-  bool has_number = comma < inside.length;
-  if (has_number && !parse_number(behind(inside, comma + 1), &number)) return fail(t, "expected a number from 1 to 1024");
-  if (has_number && step->number == NO_NUMBER) return fail(t, "this step takes no number");
-  if (!has_number && step->number == NEEDS_NUMBER) return fail(t, "this step needs a number");
+  int64_t numbers[MOST_NUMBERS] = {0};
+  if (!parse_numbers(t, step, behind(inside, comma), numbers)) return false;
   ir_op *loop = ir_transform_find(t, up_to(inside, comma));
   if (!loop) return fail(t, "there is no such loop");
-  bool done = step->apply(t, loop, number);
+  bool done = step->apply(t, loop, numbers);
   if (done) ir_func_make_names_unique(t->func);
   return done;
 }

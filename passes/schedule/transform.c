@@ -169,6 +169,75 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
   return true;
 }
 
+/* --- expand --- */
+enum { MOST_ROUNDS = 64 };
+
+bool ir_transform_expand(ir_transform *t, ir_op *loop) {
+  int64_t rounds;
+  const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
+  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (!extent || !ir_expr_is_int(extent, &rounds) || rounds < 0 || rounds > MOST_ROUNDS) {
+    return refuse(t, "the loop's rounds are not a constant number up to 64");
+  }
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  for (int64_t i = 0; i < rounds; i++) {
+    ir_copy c = start(t);
+    ir_builder b = ir_before(loop);
+    ir_value *number = ir_build_scalar(&b, ir_expr_i64(c.nest.context, i), NULL, 0);
+    ir_map_put(t->scratch, &c.nest.values, variable_of(loop), number);
+    ir_copy_region(&c, b, ir_op_region(loop, 0));
+    if (!number->uses) ir_op_erase(ir_value_op(number));
+  }
+  ir_op_erase(loop);
+  return true;
+}
+
+/* --- partition --- */
+struct partition {
+  ir_transform *t;
+  ir_op *loop;
+  ir_frame frame;
+  const ir_facts *facts;
+};
+
+static const ir_expr *simple(const struct partition *s, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
+  return ir_simplify(s->frame.context, s->facts, ir_expr_binary(s->frame.context, code, a, b));
+}
+
+/* `for i_END < COUNT { body of FROM + i_END }` */
+static void partition_part(const struct partition *s, const ir_expr *from, const ir_expr *count, const char *end) {
+  int64_t known;
+  if (ir_expr_is_int(count, &known) && known <= 0) return;
+  ir_copy c = start(s->t);
+  ir_builder b = ir_before(s->loop);
+  ir_value *extent = ir_nest_scalar(&b, &s->frame, count);
+  ir_value *variable = ir_nest_for(&c.nest, &b, extent, named(s->t, s->loop, end), ir_get_word(s->loop, "mode"));
+  ir_set(ir_value_region(variable)->parent, "factor", ir_get(s->loop, "factor"));
+  ir_frame frame = s->frame;
+  const ir_expr *sum = simple(s, IR_S_ADD, from, ir_frame_use(&frame, variable));
+  ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
+  ir_map_put(s->t->scratch, &c.nest.values, variable_of(s->loop), index);
+  ir_copy_region(&c, b, ir_op_region(s->loop, 0));
+  if (!index->uses) ir_op_erase(ir_value_op(index));
+}
+
+bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last) {
+  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  struct partition s = {t, loop, ir_nest_frame(&c.nest), c.nest.facts};
+  ir_context *context = c.nest.context;
+  const ir_expr *n = ir_frame_use(&s.frame, ir_op_operand(loop, 0)), *zero = ir_expr_i64(context, 0);
+  const ir_expr *head = ir_expr_i64(context, first), *tail = ir_expr_i64(context, last);
+  const ir_expr *behind = simple(&s, IR_S_SUB, n, head); /* the first */
+  partition_part(&s, zero, simple(&s, IR_S_MIN, n, head), "_f");
+  partition_part(&s, head, simple(&s, IR_S_MAX, simple(&s, IR_S_SUB, behind, tail), zero), "_m");
+  const ir_expr *begin = simple(&s, IR_S_MAX, simple(&s, IR_S_SUB, n, tail), head);
+  partition_part(&s, begin, simple(&s, IR_S_MIN, simple(&s, IR_S_MAX, behind, zero), tail), "_l");
+  ir_op_erase(loop);
+  return true;
+}
+
 /* --- modes --- */
 bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor) {
   if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");

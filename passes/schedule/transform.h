@@ -26,6 +26,16 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop);
 /* The rounds of LOOP, independent and of constant count, are done side by side: the loop moves inwards, around the stores,
  * where it is unrolled; local memory gets a leading axis for it. */
 bool ir_transform_sink(ir_transform *t, ir_op *loop);
+/* The same, and the rounds are written out where the loop would be unrolled: each knows its number. */
+bool ir_transform_jam(ir_transform *t, ir_op *loop);
+/* The rounds of LOOP, of constant count, are written out one after the other. */
+bool ir_transform_expand(ir_transform *t, ir_op *loop);
+/* LOOP i becomes a loop i_f of its first FIRST rounds, a loop i_m, and a loop i_l of its last LAST rounds (fewer where there
+ * are not so many); a loop of no rounds is left out. */
+bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last);
+/* LOOP in its simplest words, with what loops and conditions around them say: conditions that hold are dropped, and what
+ * stands under those that never do. */
+bool ir_transform_simplify(ir_transform *t, ir_op *loop);
 /* LOOP's mode: "vectorize", "parallel", "unroll", "serial"; FACTOR as in the text, 0 for none. */
 bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor);
 
