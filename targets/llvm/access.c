@@ -181,7 +181,7 @@ static LLVMValueRef writing(emit_function *f, const emit_place *place) {
   return on ? on : f->mask;
 }
 
-static void store_lanes(emit_function *f, const emit_place *place, LLVMValueRef value) {
+void emit_store_lanes(emit_function *f, const emit_place *place, LLVMValueRef value) {
   LLVMValueRef mask = writing(f, place);
   unsigned align = alignment(place->buffer);
   int64_t step;
@@ -214,6 +214,10 @@ static void store_lanes(emit_function *f, const emit_place *place, LLVMValueRef 
   }
 }
 
+void emit_store_block(emit_function *f, const emit_place *place, LLVMValueRef block) {
+  store_at(f, block, pointer_at(f, place, place->flat.value), alignment(place->buffer));
+}
+
 /* Under a condition that is a scalar. */
 static void store_if(emit_function *f, LLVMValueRef on, LLVMValueRef value, LLVMValueRef pointer, unsigned align) {
   LLVMBasicBlockRef then = emit_block(f, "store"), join = emit_block(f, "join");
@@ -234,7 +238,8 @@ void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr
     return;
   }
   if (f->width > 1) {
-    store_lanes(f, &place, emit_to_memory(f, emit_spread(f, v), place.buffer->dtype));
+    LLVMValueRef lanes = emit_to_memory(f, emit_spread(f, v), place.buffer->dtype);
+    if (!emit_interleave(f, scope->op, &place, lanes)) emit_store_lanes(f, &place, lanes);
     return;
   }
   LLVMValueRef stored = emit_to_memory(f, v.value, place.buffer->dtype);

@@ -110,6 +110,26 @@ typedef struct emit_buffer {
   int64_t on_stack;           /* elements of memory that nobody else sees; 0: other memory */
 } emit_buffer;
 
+/* Where an access goes. */
+typedef struct emit_place {
+  emit_buffer *buffer;
+  LLVMValueRef base;
+  emit_value flat;  /* element number */
+  LLVMValueRef on;  /* NULL, or whether the access is in range (a store that is not is dropped); i1, or a vector */
+  LLVMValueRef some; /* NULL, or whether there is anything to read at all */
+  bool proven;
+  unsigned ramp;    /* lanes of a `base:lanes` access, else 0 */
+} emit_place;
+
+/* Stores that wait for each other (interleave.c). */
+enum { EMIT_MOST_STRIDED = 4 };
+typedef struct emit_strided {
+  const ir_op *ops[EMIT_MOST_STRIDED];
+  emit_place places[EMIT_MOST_STRIDED];
+  LLVMValueRef values[EMIT_MOST_STRIDED];
+  size_t count, filled; /* 0: none wait */
+} emit_strided;
+
 struct emit_function {
   emit_unit *unit;
   ir_func *source;
@@ -129,6 +149,7 @@ struct emit_function {
   LLVMValueRef first, last;
   unsigned width;                /* lanes of the vectorized loop around; 1: none */
   LLVMValueRef mask;             /* i1 vector: lanes that are on; NULL: all */
+  emit_strided strided;
   bool unswitched;               /* inside a copy of a condition's body for whole vectors: no further copies */
   LLVMValueRef slots;            /* owners of memory: an array of pointers, NULL or what is to be freed */
   size_t slot_count;
@@ -234,19 +255,14 @@ void emit_bind(emit_function *f, const ir_value *value, emit_value bound);
 emit_value emit_load(emit_scope *scope, const ir_expr *load);
 /* `index` and `value` are expressions of the scope's operation. */
 void emit_store(emit_scope *scope, ir_value *target, size_t count, const ir_expr *const *index, const ir_expr *value);
+/* VALUE, a vector over the lanes, at PLACE; BLOCK, a vector, in the elements from PLACE on. */
+void emit_store_lanes(emit_function *f, const emit_place *place, LLVMValueRef value);
+void emit_store_block(emit_function *f, const emit_place *place, LLVMValueRef block);
+/* Takes the store OP if others beside it fill the gaps between its lanes. */
+bool emit_interleave(emit_function *f, const ir_op *op, const emit_place *place, LLVMValueRef value);
 LLVMValueRef emit_from_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype);
 LLVMValueRef emit_to_memory(emit_function *f, LLVMValueRef value, ir_dtype dtype);
 
-/* Where an access goes. */
-typedef struct emit_place {
-  emit_buffer *buffer;
-  LLVMValueRef base;
-  emit_value flat;  /* element number */
-  LLVMValueRef on;  /* NULL, or whether the access is in range (a store that is not is dropped); i1, or a vector */
-  LLVMValueRef some; /* NULL, or whether there is anything to read at all */
-  bool proven;
-  unsigned ramp;    /* lanes of a `base:lanes` access, else 0 */
-} emit_place;
 /* Arrays of i4 and u4 (packed.c): element FLAT of those at BASE, and the accesses of access.c. */
 LLVMValueRef emit_packed_load(emit_function *f, LLVMValueRef base, LLVMValueRef flat, bool in_bounds);
 void emit_packed_store(emit_function *f, LLVMValueRef base, LLVMValueRef flat, LLVMValueRef value, bool in_bounds);
