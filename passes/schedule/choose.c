@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/* passes/schedule/choose.c - the rules: which steps suit the loops of a kernel. Sums of products whose lanes load what does not
- * depend on one of the parallel loops around them (matmul: the rows; convolution: the output channels) are done for several
- * rounds of that loop side by side: each vector that is loaded is used so many times. Needs loop form. */
+/* passes/schedule/choose.c - the rules: which steps suit the loops of a kernel. Needs loop form.
+ *
+ * Sums of products whose lanes load what does not depend on one of the parallel loops around them (matmul: the rows;
+ * convolution: the output channels) are done for several rounds of that loop side by side: each vector that is loaded is used
+ * so many times.
+ *
+ * Sums of which each lane takes only the taps that hit it (transposed convolution: those a multiple of the stride away) are
+ * done for as many neighbours side by side as the stride has phases: in each, all lanes take the same taps. */
+#include "base/str.h"
 #include "ir/infer.h"
+#include "ir/simplify.h"
+#include "passes/schedule/copy.h"
 #include "passes/schedule/transform.h"
 
 enum {
   MOST_LOOPS = 8,
-  TILE = 6,      /* rounds side by side: with two registers each, 12 of 16 hold sums */
-  TILE_EVEN = 4, /* where the extent is a multiple of it and not of TILE */
-  FEW = 24,      /* rounds from which a rest of them costs little */
+  REGISTERS = 2,  /* of a round of lanes */
+  SUMS = 12,      /* registers that hold sums, of 16 */
+  IN_FLIGHT = 8,  /* multiply-adds that a processor has under way at a time */
+  ANY_TILE = 4,   /* rounds side by side where their number is not known */
+  MOST_PHASES = 8,
+  MOST_TAPS = 16, /* that are written out */
 };
 
 /* A nest of loops, each all of the body of the one around; the innermost is vectorized. */
@@ -17,6 +28,8 @@ struct tower {
   ir_op *loops[MOST_LOOPS];
   size_t count;
   ir_op *sum; /* the store of the sum of products in it */
+  int64_t stride;   /* phases of the lanes; 1: all lanes take all taps */
+  const ir_op *tap; /* the loop whose variable says which phase a tap hits */
 };
 
 static ir_op *only_loop(const ir_region *region) {
@@ -49,7 +62,9 @@ static bool find_tower(ir_func *func, struct tower *tower) {
     tower->loops[tower->count++] = loop;
     if (has_mode(loop, "vectorize")) break;
   }
+  const char *problem;
   if (!loop || !has_mode(loop, "vectorize") || ir_get_int(loop, "factor")) return false;
+  if (!ir_copy_can(func->body, &problem)) return false;
   ir_walk(ir_op_region(loop, 0), IR_PRE_ORDER, see_sum, tower);
   return tower->sum != NULL;
 }
@@ -99,28 +114,120 @@ static bool shares_lanes(const struct tower *tower, const ir_op *loop) {
   return vector && differs;
 }
 
+/* --- phases --- */
+/* EXPR of OP is `floormod(of the lane and of a loop around the sum, stride) == 0`. */
+static bool is_phase(struct tower *tower, const ir_op *op, const ir_expr *expr) {
+  if (expr->code != IR_S_EQ || expr->kids[0]->code != IR_S_FLOORMOD) return false;
+  const ir_expr *mod = expr->kids[0];
+  const ir_op *lanes = tower->loops[tower->count - 1];
+  int64_t zero, stride;
+  if (!ir_expr_is_int(expr->kids[1], &zero) || zero || !ir_expr_is_int(mod->kids[1], &stride)) return false;
+  if (stride < 2 || stride > MOST_PHASES || !expr_depends(op, mod->kids[0], variable_of(lanes))) return false;
+  for (const ir_op *loop = ir_op_parent(tower->sum); loop && loop != lanes; loop = ir_op_parent(loop)) {
+    int64_t taps;
+    if (!ir_is(loop, IR_FOR) || !expr_depends(op, mod->kids[0], variable_of(loop))) continue;
+    const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
+    if (!extent || !ir_expr_is_int(extent, &taps) || taps > MOST_TAPS) return false;
+    tower->tap = loop;
+    tower->stride = stride;
+    return true;
+  }
+  return false;
+}
+
+static bool find_phase(struct tower *tower, const ir_op *op, const ir_expr *condition) {
+  if (condition->code != IR_S_AND) return is_phase(tower, op, condition);
+  return find_phase(tower, op, condition->kids[0]) || find_phase(tower, op, condition->kids[1]);
+}
+
+static void find_phases(struct tower *tower) {
+  tower->stride = 1;
+  const ir_op *lanes = tower->loops[tower->count - 1];
+  for (const ir_op *op = ir_op_parent(tower->sum); op && op != lanes; op = ir_op_parent(op)) {
+    const ir_op *condition = ir_is(op, IR_IF) ? ir_value_op(ir_op_operand(op, 0)) : NULL;
+    if (ir_is(condition, IR_SCALAR) && find_phase(tower, condition, ir_get_expr(condition, "value"))) return;
+  }
+}
+
+/* What is left of the lanes' rounds when the phases are taken from them; -1: not known, or too few of them. */
+static int64_t phases_rest(const ir_func *func, const struct tower *tower) {
+  ir_op *lanes = tower->loops[tower->count - 1];
+  ir_context *context = ir_op_context(lanes);
+  const ir_expr *extent = ir_value_closed_expr(ir_op_operand(lanes, 0));
+  int64_t rounds, rest;
+  if (!extent || (ir_expr_is_int(extent, &rounds) && rounds < 2 * tower->stride)) return -1;
+  const ir_expr *mod = ir_expr_binary(context, IR_S_FLOORMOD, extent, ir_expr_i64(context, tower->stride));
+  return ir_expr_is_int(ir_simplify(context, ir_func_facts((ir_func *)func), mod), &rest) ? rest : -1;
+}
+
+/* The steps that take the lanes apart by phase; *LANES is the name of the loop that is left. */
+static bool add_phases(ir_text *steps, ir_arena *arena, const ir_func *func, struct tower *tower, const char **lanes) {
+  find_phases(tower);
+  int64_t rest = tower->stride > 1 ? phases_rest(func, tower) : -1;
+  const ir_string *tap = rest >= 0 ? variable_of(tower->tap)->name : NULL;
+  if (!tap) {
+    tower->stride = 1;
+    return false;
+  }
+  ir_text_printf(steps, "expand(%s), ", tap->text);
+  if (rest) {
+    ir_text_printf(steps, "partition(%s, 0, %lld), serial(%s_l), ", *lanes, (long long)rest, *lanes);
+    *lanes = ir_arena_printf(arena, "%s_m", *lanes);
+  }
+  ir_text_printf(steps, "split(%s, %lld), jam(%s_i), ", *lanes, (long long)tower->stride, *lanes);
+  *lanes = ir_arena_printf(arena, "%s_o", *lanes);
+  return true;
+}
+
+/* --- tiles --- */
+/* Time of ROUNDS rounds, TILE of them side by side, in units of what one round adds: fewer than LEAST wait for their sums. */
+static int64_t cost_of(int64_t rounds, int64_t tile, int64_t least) {
+  int64_t rest = rounds % tile, whole = tile > least ? tile : least;
+  return rounds / tile * whole + (rest > least ? rest : rest ? least : 0);
+}
+
 /* How many rounds of LOOP side by side; 0: none. */
-static int64_t tile_of(const ir_op *loop) {
-  int64_t rounds;
+static int64_t tile_of(const struct tower *tower, const ir_op *loop) {
+  int64_t rounds, sums = REGISTERS * tower->stride, most = SUMS / sums, least = (IN_FLIGHT + sums - 1) / sums;
   const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
-  if (!extent) return 0;
-  if (!ir_expr_is_int(extent, &rounds)) return TILE_EVEN;
-  if (rounds < 2) return 0;
-  if (rounds <= TILE) return rounds;
-  if (rounds % TILE == 0) return TILE;
-  return rounds % TILE_EVEN == 0 || rounds < FEW ? TILE_EVEN : TILE;
+  if (!extent || most < 2) return 0;
+  if (!ir_expr_is_int(extent, &rounds)) return most < ANY_TILE ? most : ANY_TILE;
+  if (rounds <= most) return rounds < 2 ? 0 : rounds;
+  int64_t best = most;
+  for (int64_t tile = most - 1; tile >= 2; tile--) {
+    int64_t more = cost_of(rounds, tile, least) - cost_of(rounds, best, least);
+    if (more < 0 || (more == 0 && rounds % best && rounds % tile == 0)) best = tile;
+  }
+  return best;
+}
+
+/* The loop whose rounds are done side by side: the innermost that shares what the lanes load. */
+static bool add_tile(ir_text *steps, const struct tower *tower) {
+  for (size_t i = tower->count - 1; i > 0; i--) {
+    const ir_op *loop = tower->loops[i - 1];
+    const ir_string *name = variable_of(loop)->name;
+    int64_t tile = has_mode(loop, "parallel") && shares_lanes(tower, loop) ? tile_of(tower, loop) : 0;
+    if (!tile || !name) continue;
+    ir_text_printf(steps, ", split(%s, %lld), sink(%s_i)", name->text, (long long)tile, name->text);
+    return true;
+  }
+  return false;
 }
 
 const char *ir_transform_choose(ir_func *func, ir_arena *arena) {
   struct tower tower = {0};
   if (!find_tower(func, &tower)) return NULL;
-  const ir_string *lanes = variable_of(tower.loops[tower.count - 1])->name;
-  for (size_t i = tower.count - 1; i > 0; i--) {
-    const ir_op *loop = tower.loops[i - 1];
-    const ir_string *name = variable_of(loop)->name;
-    int64_t tile = has_mode(loop, "parallel") && shares_lanes(&tower, loop) ? tile_of(loop) : 0;
-    if (!tile || !name || !lanes) continue;
-    return ir_arena_printf(arena, "vectorize(%s, 2), split(%s, %lld), sink(%s_i)", lanes->text, name->text, (long long)tile, name->text);
-  }
-  return NULL;
+  const ir_string *first = variable_of(tower.loops[0])->name, *last = variable_of(tower.loops[tower.count - 1])->name;
+  if (!first || !last) return NULL;
+  const char *lanes = last->text;
+  ir_text steps = {0};
+  bool phases = add_phases(&steps, arena, func, &tower, &lanes);
+  ir_text_printf(&steps, "vectorize(%s, %d)", lanes, REGISTERS);
+  bool tiled = add_tile(&steps, &tower);
+  /* The outermost loop may have been split. */
+  bool split = tiled && strstr(steps.at, ir_arena_printf(arena, "split(%s, ", first->text));
+  if (phases) ir_text_printf(&steps, ", simplify(%s%s)", tower.count > 1 ? first->text : lanes, split ? "_o" : "");
+  const char *chosen = phases || tiled ? ir_arena_copy(arena, steps.at, steps.length) : NULL;
+  ir_text_free(&steps);
+  return chosen;
 }
