@@ -62,6 +62,12 @@ ir_type_relation ir_type_relate(ir_context *context, const ir_facts *facts, cons
 /* The least upper bound of two types: what both are instances of (`?` where extents differ; any). */
 const ir_type *ir_type_join(ir_context *context, const ir_facts *facts, const ir_type *a, const ir_type *b);
 
+/* Gives the results of OP the most precise types that inference knows; how many changed. A written type that contradicts is the
+ * verifier's matter. */
+size_t ir_op_refine(ir_op *op, ir_arena *scratch);
+/* VALUE's type has become more precise: so do those of what is made of it. */
+void ir_value_refine_users(ir_value *value);
+
 /* A binding of a callee's symbols to expressions of the caller. */
 typedef struct ir_binding {
   ir_arena *arena;

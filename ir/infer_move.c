@@ -158,7 +158,10 @@ bool infer_take(ir_infer *in) {
 
 bool infer_nonzero(ir_infer *in) {
   ir_view x = ir_infer_view(in, 0);
-  const ir_expr *dims[] = {x.ranked ? ir_infer_i64(in, (int64_t)x.rank) : NULL, NULL};
+  const ir_attr *attr = ir_infer_attr(in, "size");
+  const ir_expr *size = attr ? ir_attr_as_expr(in->context, attr) : NULL;
+  const ir_expr *dims[] = {x.ranked ? ir_infer_i64(in, (int64_t)x.rank) : NULL, size};
+  if (size && ir_prove_lt(in->context, in->facts, size, ir_infer_i64(in, 0)) == IR_PROVEN) return ir_infer_fail(in, "attribute 'size' is negative");
   return ir_infer_ranked(in, IR_I64, 2, dims);
 }
 

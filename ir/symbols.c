@@ -49,3 +49,35 @@ void ir_symbols_copy_where(const ir_symbols_used *used, const ir_func *from, ir_
     if (known) ir_func_add_where(to, from->where[i]);
   }
 }
+
+static void see_param(ir_symbols_used *used, const ir_param *param) {
+  ir_symbols_in_type(used, param->type, false);
+  if (param->symbol) ir_symbols_in_expr(used, param->symbol);
+}
+
+static void see_region(ir_symbols_used *used, ir_region *region) {
+  for (size_t i = 0; i < region->arg_count; i++) ir_symbols_in_type(used, region->args[i]->type, false);
+  for (ir_op *op = region->first; op; op = op->next) {
+    for (size_t i = 0; i < op->result_count; i++) ir_symbols_in_type(used, ir_op_result(op, i)->type, false);
+    for (size_t i = 0; i < ir_op_row(op)->attr_count; i++) ir_symbols_in_attr(used, ir_op_slots(op)[i]);
+    for (size_t i = 0; i < op->region_count; i++) see_region(used, ir_op_regions(op)[i]);
+  }
+}
+
+static bool is_used(const ir_symbols_used *used, const ir_string *name) {
+  for (size_t i = 0; i < used->count; i++) {
+    if (used->at[i]->symbol == name) return true;
+  }
+  return false;
+}
+
+const ir_expr *ir_func_fresh_symbol(ir_func *func, const char *base) {
+  ir_arena arena = {0};
+  ir_symbols_used used = {.context = ir_func_context(func), .arena = &arena};
+  for (size_t i = 0; i < func->param_count; i++) see_param(&used, &func->params[i]);
+  if (func->body) see_region(&used, func->body);
+  const ir_string *name = ir_intern(used.context, ir_slice_of(base));
+  for (size_t i = 1; is_used(&used, name); i++) name = ir_intern(used.context, ir_slice_of(ir_arena_printf(&arena, "%s%zu", base, i)));
+  ir_arena_free(&arena);
+  return ir_expr_symbol(used.context, name);
+}

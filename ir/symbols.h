@@ -23,4 +23,7 @@ const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count);
 /* Adds to TO, which has the symbols USED, the bounds of FROM that speak of no others: what was inferred in FROM holds in TO. */
 void ir_symbols_copy_where(const ir_symbols_used *used, const ir_func *from, ir_func *to);
 
+/* A symbol that nothing in FUNC speaks of: BASE, or BASE and a number. */
+const ir_expr *ir_func_fresh_symbol(ir_func *func, const char *base);
+
 #endif

@@ -87,7 +87,9 @@ bool ir_composed(ir_builder *b, ir_op *op, size_t count, ir_value *const *result
     bool same_axes = ir_is_tensor(old->type) && ir_is_tensor(value->type) && old->type->ranked && value->type->ranked &&
                      old->type->count == value->type->count && value->type->count <= IR_LOWER_AXES;
     for (size_t axis = 0; same_axes && axis < value->type->count; axis++) value = ir_make_extent(b, value, axis, ir_type_dim(old->type, axis));
+    bool sharper = ir_type_relate(b->module->context, ir_func_facts(ir_op_func(op)), old->type, value->type) == IR_TYPES_WEAKER;
     ir_value_replace(old, value);
+    if (sharper) ir_value_refine_users(value);
   }
   ir_op_erase(op);
   return true;

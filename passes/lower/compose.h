@@ -25,7 +25,8 @@ ir_value *ir_make_along(ir_builder *b, const ir_op *op, ir_value *part, size_t r
 ir_value *ir_make_extent(ir_builder *b, ir_value *value, size_t axis, const ir_expr *extent);
 /* The product of extents; NULL, after a report at OP, where one is not known. */
 const ir_expr *ir_compose_elements(const ir_op *op, const ir_type *type, size_t count, const int64_t *axes);
-/* Results take the place of those of OP, with its extents, which users count on; OP goes. False where one is NULL. */
+/* Results take the place of those of OP, with its extents, which users count on; what is known better makes the
+ * types of users more precise. OP goes. False where one is NULL. */
 bool ir_composed(ir_builder *b, ir_op *op, size_t count, ir_value *const *results);
 #define IR_COMPOSED(b, op, ...) ir_composed((b), (op), sizeof((ir_value *const[]){__VA_ARGS__}) / sizeof(ir_value *), (ir_value *const[]){__VA_ARGS__})
 

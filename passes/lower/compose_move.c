@@ -2,6 +2,8 @@
 /* passes/lower/compose_move.c - operators that move elements, made of simpler ones. */
 #include "passes/lower/compose.h"
 
+#include "ir/symbols.h"
+
 /* On one axis, indices out of range clamp to the first and the last element, and messages speak of the index given. */
 bool decompose_flat_take(ir_builder *b, ir_op *op) {
   ir_value *flat = ir_build1(b, IR_FLATTEN, IR_OPERANDS(ir_op_operand(op, 0)), IR_NO_ATTRS);
@@ -36,4 +38,17 @@ bool decompose_stack(ir_builder *b, ir_op *op) {
   ir_value *y = ir_build1(b, IR_CONCAT, parts, op->operand_count, IR_SET({"axis", ir_attr_int(context, axis[0])}));
   ir_arena_free(&scratch);
   return IR_COMPOSED(b, op, y);
+}
+
+/* The elements are counted, the number is read back as a symbol, and so many places are looked for. */
+bool decompose_nonzero(ir_builder *b, ir_op *op) {
+  if (ir_compose_rank(op, 0) < 0) return false;
+  ir_context *context = b->module->context;
+  ir_value *x = ir_op_operand(op, 0), *count = ir_make_cast(b, ir_make_cast(b, x, IR_BOOL), IR_I64);
+  const ir_expr *one = ir_expr_i64(context, 1), *symbol = ir_func_fresh_symbol(ir_op_func(op), "nonzero");
+  const ir_type *type = ir_type_shape(context, 1, &symbol);
+  ir_value *shape = IR_MAKE(b, IR_TENSOR_TO_SHAPE, ir_make_reshape(b, IR_MAKE(b, IR_SUM, count), 1, &one));
+  if (!shape) return false;
+  ir_build_with(b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
+  return IR_COMPOSED(b, op, ir_build1(b, IR_NONZERO, IR_OPERANDS(x), IR_SET({"size", ir_attr_expr(context, symbol)})));
 }

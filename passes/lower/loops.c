@@ -14,12 +14,22 @@ const ir_expr *ir_loops_for(ir_loops *s, char letter, size_t i, const ir_expr *e
   return ir_frame_use(&s->frame, axis);
 }
 
+void ir_loops_alone(ir_loops *s) { ir_loops_for(s, 'o', 0, ir_expr_i64(s->l->context, 1), "parallel"); }
+
 void ir_loops_nest(ir_loops *s, size_t rank, const ir_expr *const *extents, size_t but, bool parallel, const ir_expr **axes) {
+  bool shared = parallel && rank > (but < rank);
+  if (!shared) ir_loops_alone(s);
   for (size_t i = 0; i < rank; i++) {
     if (i == but) continue;
     axes[i] = ir_loops_for(s, 'i', i, extents[i], parallel ? "parallel" : "serial");
     parallel = false;
   }
+}
+
+void ir_loops_if(ir_loops *s, const ir_expr *condition) {
+  ir_frame own = ir_nest_frame(&s->nest);
+  condition = ir_frame_take(&own, &s->frame, condition);
+  ir_nest_if(&s->nest, &s->b, &own, condition);
 }
 
 void ir_loops_while(ir_loops *s, const ir_expr *condition) {

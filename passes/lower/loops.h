@@ -18,10 +18,15 @@ ir_loops ir_loops_open(ir_lowering *l);
 
 /* `for LETTERi_ < EXTENT`; what follows goes into it. Its variable. */
 const ir_expr *ir_loops_for(ir_loops *s, char letter, size_t i, const ir_expr *extent, const char *mode);
-/* One over each extent but that of axis BUT, the outermost parallel where PARALLEL; their variables in AXES. */
+/* What follows is one invocation's work, from first to last: a parallel loop of one round, without which it is no kernel of a device. */
+void ir_loops_alone(ir_loops *s);
+/* One over each extent but that of axis BUT, the outermost parallel where PARALLEL; their variables in AXES. Where none is
+ * parallel, one invocation does it all. */
 void ir_loops_nest(ir_loops *s, size_t rank, const ir_expr *const *extents, size_t but, bool parallel, const ir_expr **axes);
+/* What follows happens only where it holds. */
+void ir_loops_if(ir_loops *s, const ir_expr *condition);
 void ir_loops_while(ir_loops *s, const ir_expr *condition);
-/* What follows goes behind the innermost loop. */
+/* What follows goes behind the innermost loop or condition. */
 void ir_loops_close(ir_loops *s);
 
 /* `%NAME = EXPR`, for what is used more than once. */

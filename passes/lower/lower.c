@@ -40,8 +40,8 @@ static bool sized(const ir_lowering *l, const ir_type *type, const char *what) {
   bool known = ir_is_scalar(type) || ir_type_is_sized(type);
   if (known) return true;
   const char *lacks = ir_is_tensor(type) && type->dtype == IR_DTYPE_UNKNOWN ? "its dtype is not known" : "its extents are not known";
-  ir_error(l->context->diags, l->op->range, "%s: not implemented: %s of type %s: %s", ir_op_row(l->op)->name, what,
-           ir_type_text(l->arena, type), lacks);
+  ir_error(l->context->diags, l->op->range, "%s: not implemented: %s of type %s: %s%s", ir_op_row(l->op)->name, what,
+           ir_type_text(l->arena, type), lacks, ir_can_decompose(l->op) ? ": run decompose-ops before" : "");
   return false;
 }
 

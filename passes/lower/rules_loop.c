@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* passes/lower/rules_loop.c - operators that compute form cannot say, since the order of their steps matters: scans and
- * scatters. They become loops at once; what is independent is marked parallel. */
+/* passes/lower/rules_loop.c - operators that compute form cannot say, since the order of their steps matters: scans,
+ * scatters, and the places of elements. They become loops at once; what is independent is marked parallel. */
 #include "passes/lower/loops.h"
 
 /* --- scans --- */
@@ -74,5 +74,34 @@ bool legalize_scatter_nd(ir_lowering *l) {
     index[i] = led ? ir_lower_index(l->context, ir_loops_load(&s, l->in[1], row), ir_type_dim(x, i)) : axes[rows + i - (size_t)depth];
   }
   put(&s, index, ir_loops_load(&s, l->in[2], axes));
+  return true;
+}
+
+/* --- places --- */
+/* Y[r, AT] for all rows, then AT counts on. */
+static void put_column(ir_loops *s, ir_value *at, size_t rank, const ir_expr *const *rows) {
+  ir_context *context = s->l->context;
+  const ir_expr *place = ir_loops_load(s, at, NULL);
+  for (size_t r = 0; r < rank; r++) {
+    const ir_expr *index[] = {ir_expr_i64(context, (int64_t)r), place};
+    ir_loops_store(s, s->l->out[0], index, rows ? rows[r] : ir_expr_i64(context, 0));
+  }
+  ir_loops_store(s, at, NULL, ir_expr_binary(context, IR_S_ADD, place, ir_expr_i64(context, 1)));
+}
+
+bool legalize_nonzero(ir_lowering *l) {
+  const ir_type *x = ir_lower_type(l, 0);
+  size_t rank = ir_is_scalar(x) ? 0 : x->count;
+  ir_loops s = ir_loops_open(l);
+  ir_loops_alone(&s);
+  ir_value *at = ir_loops_variable(&s, "at", ir_expr_i64(l->context, 0));
+  const ir_expr *axes[IR_LOWER_AXES], *size = ir_get_expr(l->op, "size");
+  const ir_expr *room = ir_expr_binary(l->context, IR_S_LT, ir_loops_load(&s, at, NULL), size);
+  for (size_t i = 0; i < rank; i++) axes[i] = ir_loops_for(&s, 'i', i, ir_type_dim(x, i), "serial");
+  ir_loops_if(&s, ir_expr_binary(l->context, IR_S_AND, ir_expr_cast(l->context, ir_loops_load(&s, l->in[0], axes), IR_BOOL), room));
+  put_column(&s, at, rank, axes);
+  for (size_t i = 0; i <= rank; i++) ir_loops_close(&s);
+  ir_loops_while(&s, room);
+  put_column(&s, at, rank, NULL);
   return true;
 }

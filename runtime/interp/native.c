@@ -35,4 +35,4 @@ static bool run_nonzero(ir_interp *interp, ir_op *op, ir_object *const *operands
   return true;
 }
 
-ir_native *ir_native_find(ir_opcode code) { return code == IR_NONZERO ? run_nonzero : NULL; }
+ir_native *ir_native_find(const ir_op *op) { return ir_is(op, IR_NONZERO) && !ir_has_attr(op, "size") ? run_nonzero : NULL; }

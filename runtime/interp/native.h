@@ -4,9 +4,9 @@
 
 #include "interp.h"
 
-/* An operator that no tensor program computes, because the extents of its results depend on elements. */
+/* An operation whose results have extents that depend on elements; compiled code has it decomposed. */
 typedef bool ir_native(ir_interp *interp, ir_op *op, ir_object *const *operands, ir_object **results);
-/* NULL: CODE is no such operator. */
-ir_native *ir_native_find(ir_opcode code);
+/* NULL: OP is no such operation. */
+ir_native *ir_native_find(const ir_op *op);
 
 #endif

@@ -273,7 +273,7 @@ static bool run_operator(ir_interp *interp, const ir_symbols *symbols, ir_op *op
     results[0] = ir_run_elements(interp, op, ir_type_dtype(ir_op_result(op, 0)->type), operands);
     return results[0] != NULL;
   }
-  ir_native *native = ir_native_find((ir_opcode)op->code);
+  ir_native *native = ir_native_find(op);
   if (native) return native(interp, op, operands, results);
   const ir_lowered *lowered = lowered_for(interp, symbols, op, operands);
   if (!lowered) return false;
