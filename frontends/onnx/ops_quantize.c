@@ -106,11 +106,6 @@ bool import_qlinear_matmul(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, quantize(n, real, scale, zero, ir_type_dtype(zero->type), -1));
 }
 
-bool import_nonzero(ir_onnx_node *n) {
-  ir_value *x = ir_onnx_in(n, 0);
-  return x && ir_onnx_out(n, 0, BUILD(IR_NONZERO, x));
-}
-
 bool import_cast_like(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0), *like = ir_onnx_in(n, 1);
   ir_onnx_ignore(n, "saturate");

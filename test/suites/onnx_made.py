@@ -60,6 +60,7 @@ def first_greatest(row):
 X3, X4, X5 = normal(2, 6, 5), normal(2, 6, 4, 3), normal(1, 2, 3, 4, 5)
 G, C = normal(2), normal(6)
 ROW = np.array([[[1, 2, 3, 4]]], F)
+DIGITS = random.integers(0, 2, (2, 2, 9))
 INFINITE = np.array([[-np.inf, -np.inf], [np.inf, 1], [1000, 1000]], F)
 
 # Operator, opset, inputs, attributes, expected results.
@@ -104,6 +105,13 @@ CASES = [
     ("Tile", 13, [ROW, np.array([1, 2, 3])], {}, np.tile(ROW, (1, 2, 3))),
     ("DepthToSpace", 11, [X4[:, :4]], {"blocksize": 2, "mode": "CRD"},
      X4[:, :4].reshape(2, 1, 2, 2, 4, 3).transpose(0, 1, 4, 2, 5, 3).reshape(2, 1, 8, 6)),
+    ("Unique", 11, [np.array([np.nan, 2, -0.0, np.nan, 0.0, 2], F)], {}, np.unique(np.array([np.nan, 2, -0.0, np.nan, 0.0, 2], F))),
+    ("Unique", 11, [np.array([[3, 1], [1, 3]])], {"sorted": 0}, np.array([3, 1])),
+    ("Unique", 11, [np.zeros((0, 2), F)], {}, np.zeros(0, F)),
+    ("Unique", 11, [DIGITS], {"axis": -1}, np.unique(DIGITS, axis=-1)),
+    ("Compress", 11, [X4, np.array([False, True, True])], {"axis": -3}, X4[:, 1:3]),
+    ("Compress", 9, [X3, np.zeros(60, bool)], {}, np.zeros(0, F)),
+    ("NonZero", 13, [np.array([[0.0, np.nan], [-0.0, 1]], F)], {}, np.array([[0, 1], [1, 1]])),
 ]
 
 # What is not there says so.
