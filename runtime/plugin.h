@@ -19,7 +19,7 @@ typedef enum ir_constants_place { IR_CONSTANTS_AUTO, IR_CONSTANTS_INSIDE, IR_CON
 
 typedef struct ir_target_options {
   const char *triple, *cpu; /* NULL: of this machine (compile), x86-64-v3 (translate) */
-  const char *environment;  /* translate to SPIR-V: whom the module is for, "vulkan1.1"; NULL: that */
+  unsigned vulkan;          /* translate to SPIR-V: 1, 2 or 3, for Vulkan 1.1, 1.2 or 1.3; 0: 1.1 */
   const char *form;         /* translate: one of the words of the plugin's `forms`; NULL: the first */
   ir_constants_place constants; /* translate: in the code, in a side file, or there where they are too many for code */
   ir_side_file *side;       /* translate: gets the side file; no pieces where there is none */

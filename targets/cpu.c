@@ -41,3 +41,10 @@ const ir_cpu *ir_cpu_find(ir_diags *diags, const char *where, const char *name, 
   ir_error_in(diags, where, "unknown target triple '%s': x86_64, aarch64, riscv64 and wasm32 are known", triple);
   return NULL;
 }
+
+bool ir_cpu_check(ir_diags *diags, const char *where, const char *name, const char *triple) {
+  bool native = name && !strcmp(name, "native");
+  if (!native) return ir_cpu_find(diags, where, name, triple) != NULL;
+  if (triple) ir_error_in(diags, where, "processor 'native' is this machine's: no triple goes with it");
+  return !triple;
+}

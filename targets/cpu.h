@@ -21,5 +21,7 @@ extern const ir_cpu ir_cpus[]; /* ends with a NULL name */
 /* The processor NAME; with NAME NULL the first one of the architecture that TRIPLE begins with (NULL: x86-64). Reports in
  * the name of WHERE and returns NULL for one that is not known or not of TRIPLE's architecture. */
 const ir_cpu *ir_cpu_find(ir_diags *diags, const char *where, const char *name, const char *triple);
+/* Whether code can be asked for with these names: a processor of the table, or `native`, which no triple goes with. Reports. */
+bool ir_cpu_check(ir_diags *diags, const char *where, const char *name, const char *triple);
 
 #endif

@@ -9,13 +9,11 @@
 
 extern const ir_plugin ir_plugin_spirv;
 
-static const char default_environment[] = "vulkan1.1";
-
-static bool validate(ir_diags *diags, spv_const_context context, const char *environment, spv_const_binary binary) {
+static bool validate(ir_diags *diags, spv_const_context context, unsigned vulkan, spv_const_binary binary) {
   spv_diagnostic found = NULL;
   bool fine = spvValidate(context, binary, &found) == SPV_SUCCESS;
   if (!fine) {
-    ir_error_in(diags, "spirv", "internal error: the validator refuses the module for %s: %s (word %zu)", environment,
+    ir_error_in(diags, "spirv", "internal error: the validator refuses the module for Vulkan 1.%u: %s (word %zu)", vulkan,
                 found ? found->error : "no reason given", found ? found->position.index : 0);
   }
   spvDiagnosticDestroy(found);
@@ -35,19 +33,14 @@ static bool disassemble(ir_diags *diags, spv_const_context context, spv_const_bi
 }
 
 static bool translate(ir_module *module, const ir_target_options *options, ir_text *out) {
-  static const spv_target_env environments[] = {SPV_ENV_VULKAN_1_1, SPV_ENV_VULKAN_1_1, SPV_ENV_VULKAN_1_2, SPV_ENV_VULKAN_1_3};
+  static const spv_target_env environments[] = {SPV_ENV_VULKAN_1_1, SPV_ENV_VULKAN_1_2, SPV_ENV_VULKAN_1_3};
   ir_diags *diags = module->context->diags;
-  const char *environment = options->environment ? options->environment : default_environment;
-  const ir_spirv_options settings = {.vulkan = ir_spirv_vulkan(environment)};
-  if (!settings.vulkan) {
-    ir_error_in(diags, "spirv", "unknown environment '%s': expected vulkan1.1, vulkan1.2 or vulkan1.3", environment);
-    return false;
-  }
+  const ir_spirv_options settings = {.vulkan = options->vulkan ? options->vulkan : 1};
   ir_text words = {0};
   bool fine = ir_spirv_translate(module, &settings, &words);
-  spv_context context = spvContextCreate(environments[settings.vulkan]);
+  spv_context context = spvContextCreate(environments[settings.vulkan - 1]);
   spv_const_binary_t binary = {(const uint32_t *)(const void *)words.at, words.length / sizeof(uint32_t)};
-  fine = fine && validate(diags, context, environment, &binary);
+  fine = fine && validate(diags, context, settings.vulkan, &binary);
   if (fine && options->form && !strcmp(options->form, "asm")) {
     fine = disassemble(diags, context, &binary, out);
   } else if (fine) {

@@ -74,10 +74,7 @@ bool emit_target_find(ir_diags *diags, ir_arena *arena, const char *triple, cons
   bool native = cpu && !strcmp(cpu, "native");
   initialize(!native);
   *target = (emit_target){0};
-  if (native && triple) {
-    ir_error_in(diags, "llvm", "processor 'native' is this machine's: no triple goes with it");
-    return false;
-  }
+  if (!ir_cpu_check(diags, "llvm", cpu, triple)) return false;
   if (native) find_native(arena, target);
   if (!native && !find_described(diags, arena, triple, cpu, target)) return false;
   LLVMTargetMachineRef machine = emit_target_machine(diags, target);

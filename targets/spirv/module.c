@@ -210,11 +210,3 @@ bool ir_spirv_translate(ir_module *module, const ir_spirv_options *options, ir_t
   ir_arena_free(&arena);
   return fine;
 }
-
-unsigned ir_spirv_vulkan(const char *environment) {
-  static const char *const names[] = {"vulkan1.1", "vulkan1.2", "vulkan1.3"};
-  for (unsigned i = 0; i < ir_count_of(names); i++) {
-    if (!strcmp(environment, names[i])) return i + 1;
-  }
-  return 0;
-}

@@ -11,9 +11,6 @@ typedef struct ir_spirv_options {
   bool keeps_denormals; /* likewise */
 } ir_spirv_options;
 
-/* "vulkan1.2" -> 2; 0 where there is no such environment. */
-unsigned ir_spirv_vulkan(const char *environment);
-
 /* The kernels of MODULE, which is lowered with default{target=spirv}, as one SPIR-V module: an entry point a kernel
  * (ir_kernel.name). What the kernel gets:
  *   - its buffers: storage buffers, descriptor set 0, binding i for ir_kernel.buffers[i]; elements lie dense, bool as a byte

@@ -8,6 +8,7 @@
 #include "runtime/manifest/manifest.h"
 #include "runtime/plugin.h"
 #include "runtime/weights.h"
+#include "targets/cpu.h"
 #include "targets/msl/msl.h"
 #include "targets/opencl/opencl.h"
 #include "tools/ir-translate/link.h"
@@ -17,8 +18,8 @@
 
 struct options {
   bool from_onnx, from_manifest, to_llvm, to_opencl, to_spirv, to_msl, lower, checked, print_locs, remarks;
-  const char *output, *triple, *cpu, *linker, *environment, *manifest;
-  int emit, constants;
+  const char *output, *triple, *cpu, *linker, *manifest;
+  int emit, constants, environment;
   ir_pipeline_options run;
 };
 
@@ -39,7 +40,7 @@ static const ir_opt rows[] = {
     ROW(STRING, output, "output", "-", "where the result goes", .letter = 'o', .value = "FILE"),
     ROW(STRING, triple, "triple", NULL, "target triple of --to-llvm (default: Linux on the processor)"),
     ROW(STRING, cpu, "cpu", NULL, "processor of --to-llvm (default: x86-64-v3, or the triple's plainest); native: this one"),
-    ROW(STRING, environment, "target-env", "vulkan1.1", "whom --to-spirv writes for: vulkan1.1 (SPIR-V 1.3), vulkan1.2 (1.5) or vulkan1.3 (1.6)"),
+    ROW(CHOICE, environment, "target-env", "vulkan1.1|vulkan1.2|vulkan1.3", "vulkan1.1", "whom --to-spirv writes for: vulkan1.1 (SPIR-V 1.3), vulkan1.2 (1.5) or vulkan1.3 (1.6)"),
     ROW(FLAG, checked, "checked", "off", "check indices and integer divisions at run time"),
     ROW(STRING, manifest, "manifest", NULL, "also write the host program as JSON here; its constants go to a file beside it", .value = "FILE"),
     ROW(CHOICE, constants, "constants", "auto|inside|beside", "auto", "where the code has its constants; beside: in FILE.side.bin, which the model is opened with; auto: there if they have more than 64 MiB"),
@@ -128,7 +129,7 @@ static bool to_opencl(struct job *job, ir_module *module, ir_text *text, ir_side
 
 static bool to_spirv(struct job *job, ir_module *module, ir_text *text, ir_side_file *side) {
   (void)side;
-  const ir_target_options target = {.environment = job->options.environment, .form = job->options.emit == ASM ? "asm" : "spv"};
+  const ir_target_options target = {.vulkan = (unsigned)job->options.environment + 1, .form = job->options.emit == ASM ? "asm" : "spv"};
   const ir_plugin *plugin = ir_plugin_load(job->tool.diags, "spirv");
   return plugin && plugin->translate(module, &target, text);
 }
@@ -226,7 +227,7 @@ static bool check(struct job *job, const struct direction *direction, const ir_a
     ir_error_in(job->tool.diags, "ir-translate", "this value of '--emit' is not one of --%s", direction->name);
     return false;
   }
-  return true;
+  return is != CPU || ir_cpu_check(job->tool.diags, "ir-translate", options->cpu, options->triple);
 }
 
 int main(int argc, char **argv) {
