@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/expand.c - EXPANDED scalar operators as graphs of EXACT ones, from ir/expand.def. Needs ir/formula.c. */
+/* ir/expand.c - EXPANDED scalar operators as graphs of EXACT ones, from ir/expand.def and ir/expand_int.def. Needs ir/formula.c. */
 #include "ir/formula.h"
 
 #include "base/vec.h"
@@ -16,6 +16,7 @@ static const struct expansion {
   } \
   ,
 #include "ir/expand.def"
+#include "ir/expand_int.def"
 #undef EXPAND
 };
 

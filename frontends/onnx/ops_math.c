@@ -208,13 +208,23 @@ static ir_value *as_dtype(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
   return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
 }
 
-/* The result has the base's dtype; it is computed in one that holds the exponents as well. */
+/* What powers are computed in: it holds the base and the exponents. IR_DTYPE_UNKNOWN where there is none. */
+static ir_dtype power_dtype(ir_dtype base, ir_dtype exponent) {
+  bool floats = ir_is_float(base), wide = ir_dtypes[exponent].bits > (ir_is_float(exponent) ? ir_dtypes[base].bits : 16);
+  if (floats && wide) return ir_is_float(exponent) ? exponent : IR_F64;
+  if (floats || base == exponent) return base;
+  if (ir_is_float(exponent)) return ir_dtypes[base].bits > 16 ? IR_F64 : exponent == IR_F64 ? IR_F64 : IR_F32;
+  bool is_signed = ir_is_signed(base) || ir_is_signed(exponent);
+  if (!is_signed) return IR_U64;
+  return base == IR_U64 || exponent == IR_U64 ? IR_DTYPE_UNKNOWN : IR_I64;
+}
+
+/* The result has the base's dtype. */
 bool import_pow(ir_onnx_node *n) {
   ir_value *a = ir_onnx_in(n, 0), *b = second_operand(n, a, ir_onnx_in(n, 1));
   if (!b) return false;
-  ir_dtype dtype = ir_type_dtype(a->type), other = ir_type_dtype(b->type), wide = dtype;
-  if (!ir_is_float(dtype)) return ir_onnx_fail(n, "not implemented: powers of %s", ir_dtype_name(dtype));
-  if (ir_dtypes[other].bits > (ir_is_float(other) ? ir_dtypes[dtype].bits : 16)) wide = ir_is_float(other) ? other : IR_F64;
+  ir_dtype dtype = ir_type_dtype(a->type), other = ir_type_dtype(b->type), wide = power_dtype(dtype, other);
+  if (wide == IR_DTYPE_UNKNOWN) return ir_onnx_fail(n, "not implemented: powers of %s with exponents of %s", ir_dtype_name(dtype), ir_dtype_name(other));
   ir_value *y = BUILD(IR_POWER, as_dtype(n, a, wide), as_dtype(n, b, wide));
   return ir_onnx_out(n, 0, as_dtype(n, y, dtype));
 }
