@@ -135,6 +135,8 @@ ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t co
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b);
 /* ONE broadcasts to the shape of OTHER, whose extents RESULT, both of them together, has; false after a report. */
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result);
+/* The convolution that the node's attributes describe; NULL after a report. */
+ir_value *ir_onnx_conv(ir_onnx_node *n, ir_value *x, ir_value *weight);
 ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_expr *const *dims);
 
 /* --- tensors (tensor.c) --- */

@@ -125,13 +125,21 @@ static ir_value *with_bias(ir_onnx_node *n, ir_value *y, const struct window *w)
   return IR_ONNX_BUILD(n, IR_ADD, y, ir_onnx_reshape(n, bias, 1 + w->spatial, dims));
 }
 
-bool import_conv(ir_onnx_node *n) {
-  ir_value *x = ir_onnx_in(n, 0), *weight = ir_onnx_in(n, 1);
-  struct window w;
-  if (!read_kernel(n, x, weight, &w) || !pad_to_same(n, x, &w)) return false;
+static ir_value *conv(ir_onnx_node *n, ir_value *x, ir_value *weight, struct window *w) {
+  if (!read_kernel(n, x, weight, w) || !pad_to_same(n, x, w)) return NULL;
   const ir_attr *groups = ir_attr_int(CONTEXT, ir_onnx_int(n, "group", 1));
-  ir_value *y = ir_build1(&n->im->b, for_axes(n->row->code, w.spatial), IR_OPERANDS(x, weight),
-                          IR_SET({"strides", list(n, &w, w.strides)}, {"padding", padding(n, &w)}, {"dilation", list(n, &w, w.dilation)}, {"groups", groups}));
+  return ir_build1(&n->im->b, for_axes(IR_NN_CONV2D, w->spatial), IR_OPERANDS(x, weight),
+                   IR_SET({"strides", list(n, w, w->strides)}, {"padding", padding(n, w)}, {"dilation", list(n, w, w->dilation)}, {"groups", groups}));
+}
+
+ir_value *ir_onnx_conv(ir_onnx_node *n, ir_value *x, ir_value *weight) {
+  struct window w;
+  return conv(n, x, weight, &w);
+}
+
+bool import_conv(ir_onnx_node *n) {
+  struct window w;
+  ir_value *y = conv(n, ir_onnx_in(n, 0), ir_onnx_in(n, 1), &w);
   return ir_onnx_out(n, 0, with_bias(n, y, &w));
 }
 
@@ -244,9 +252,22 @@ static bool pad_widths(ir_onnx_node *n, const int64_t *pads, size_t count, const
     seen[axis] = true;
     widths[2 * axis] = pads[i];
     widths[2 * axis + 1] = pads[i + axis_count];
-    if (pads[i] < 0 || pads[i + axis_count] < 0) return ir_onnx_fail(n, "not implemented: negative pads");
   }
   return true;
+}
+
+/* X, padded by the widths that are positive, without what the negative ones cut off its ends. */
+static ir_value *cropped(ir_onnx_node *n, ir_value *x, size_t rank, const int64_t *widths) {
+  const ir_expr *begin[MOST_AXES], *end[MOST_AXES];
+  bool crops = false;
+  for (size_t i = 0; i < rank; i++) {
+    int64_t before = widths[2 * i], after = widths[2 * i + 1];
+    crops |= before < 0 || after < 0;
+    begin[i] = ir_expr_i64(CONTEXT, before < 0 ? -before : 0);
+    end[i] = ir_expr_i64(CONTEXT, after < 0 ? after : INT64_MAX);
+  }
+  if (!x || !crops) return x;
+  return ir_build1(&n->im->b, IR_STRIDED_SLICE, IR_OPERANDS(x), IR_SET({"begin", ir_attr_dims(CONTEXT, rank, begin)}, {"end", ir_attr_dims(CONTEXT, rank, end)}));
 }
 
 static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const int64_t *axes, size_t axis_count, const ir_attr *fill) {
@@ -259,9 +280,15 @@ static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const int64_
   const char *own = NULL;
   for (size_t i = 0; i < ir_count_of(modes); i++) own = strcmp(modes[i][0], mode) ? own : modes[i][1];
   if (!own) return ir_onnx_fail(n, "mode '%s'", mode);
-  return ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_NN_PAD, IR_OPERANDS(x),
-                                     IR_SET({"pad_width", ir_attr_ints(CONTEXT, 2 * (size_t)rank, widths)},
-                                            {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", fill})));
+  int64_t grown[2 * MOST_AXES];
+  for (int i = 0; i < 2 * rank; i++) {
+    if (widths[i] <= INT32_MIN) return ir_onnx_fail(n, "a pad of %lld", (long long)widths[i]);
+    if (widths[i] < 0 && strcmp(mode, "constant")) return ir_onnx_fail(n, "not implemented: negative pads in mode '%s'", mode);
+    grown[i] = widths[i] < 0 ? 0 : widths[i];
+  }
+  x = ir_build1(&n->im->b, IR_NN_PAD, IR_OPERANDS(x),
+                IR_SET({"pad_width", ir_attr_ints(CONTEXT, 2 * (size_t)rank, grown)}, {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", fill}));
+  return ir_onnx_out(n, 0, cropped(n, x, (size_t)rank, widths));
 }
 
 bool import_pad_attrs(ir_onnx_node *n) {

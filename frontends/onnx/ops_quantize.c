@@ -78,32 +78,73 @@ bool import_dynamic_quantize(ir_onnx_node *n) {
   return ir_onnx_out(n, 0, quantize(n, x, scale, point, IR_U8, 0)) && ir_onnx_out(n, 1, scale) && ir_onnx_out(n, 2, point);
 }
 
-/* Input I less the zero point that input ZERO is, in i32. ROWS: a vector of zero points runs along the last axis but one. */
-static ir_value *difference(ir_onnx_node *n, size_t i, size_t zero, bool rows) {
+/* PART, a number or a vector, which runs along the axis that has BEHIND others behind it. */
+static ir_value *along(ir_onnx_node *n, ir_value *part, size_t behind) {
+  const ir_expr *dims[8];
+  int rank = part ? ir_onnx_rank(n, part) : -1;
+  if (rank <= 0 || !behind) return rank < 0 ? NULL : part;
+  if (!ir_onnx_dim(part, 0) || behind >= ir_count_of(dims)) return ir_onnx_fail(n, "not implemented: scales or zero points of unknown number"), NULL;
+  for (size_t i = 0; i <= behind; i++) dims[i] = i ? ir_expr_i64(CONTEXT, 1) : ir_onnx_dim(part, 0);
+  return ir_onnx_reshape(n, part, behind + 1, dims);
+}
+
+/* Input I less the zero point that input ZERO is, in i32; a vector of zero points as `along`. */
+static ir_value *difference(ir_onnx_node *n, size_t i, size_t zero, size_t behind) {
   ir_value *x = cast(n, ir_onnx_in(n, i), IR_I32);
   if (!x || !ir_onnx_present(n, zero)) return x;
-  ir_value *point = parameter(n, zero);
-  int rank = point ? ir_onnx_rank(n, point) : -1;
-  if (rank < 0) return NULL;
-  const ir_expr *column[] = {rank ? ir_onnx_dim(point, 0) : NULL, ir_expr_i64(CONTEXT, 1)};
-  if (rank && rows) point = column[0] ? ir_onnx_reshape(n, point, 2, column) : (ir_onnx_fail(n, "not implemented: zero points of unknown number"), NULL);
+  ir_value *point = along(n, parameter(n, zero), behind);
   return point ? BUILD(IR_SUBTRACT, x, cast(n, point, IR_I32)) : NULL;
 }
 
+/* How many axes a weight has behind that of the output channels; 0 after a report. */
+static size_t weight_axes(ir_onnx_node *n, size_t i) {
+  ir_value *weight = ir_onnx_in(n, i);
+  int rank = weight ? ir_onnx_rank(n, weight) : -1;
+  return rank > 0 ? (size_t)rank - 1 : 0;
+}
+
 bool import_matmul_integer(ir_onnx_node *n) {
-  ir_value *a = difference(n, 0, 2, true), *b = difference(n, 1, 3, false);
+  ir_value *a = difference(n, 0, 2, 1), *b = difference(n, 1, 3, 0);
   return a && b && ir_onnx_out(n, 0, BUILD(IR_MATMUL, a, b));
 }
 
+/* An i32 product as numbers, quantized anew. */
+static ir_value *requantized(ir_onnx_node *n, ir_value *product, ir_value *a_scale, ir_value *b_scale, ir_value *scale, ir_value *zero) {
+  ir_dtype dtype = ir_type_dtype(scale->type);
+  ir_value *number = cast(n, product, dtype);
+  ir_value *real = number ? BUILD(IR_MULTIPLY, number, BUILD(IR_MULTIPLY, cast(n, a_scale, dtype), cast(n, b_scale, dtype))) : NULL;
+  return quantize(n, real, scale, zero, ir_type_dtype(zero->type), -1);
+}
+
 bool import_qlinear_matmul(ir_onnx_node *n) {
-  ir_value *a = difference(n, 0, 2, true), *b = difference(n, 3, 5, false);
+  ir_value *a = difference(n, 0, 2, 1), *b = difference(n, 3, 5, 0);
   ir_value *a_scale = parameter(n, 1), *b_scale = parameter(n, 4), *scale = parameter(n, 6), *zero = parameter(n, 7);
   if (!a || !b || !a_scale || !b_scale || !scale || !zero) return false;
   if (a_scale->type->count) return ir_onnx_fail(n, "not implemented: a scale for each row of a");
-  ir_dtype dtype = ir_type_dtype(scale->type);
-  ir_value *product = cast(n, BUILD(IR_MATMUL, a, b), dtype);
-  ir_value *real = product ? BUILD(IR_MULTIPLY, product, BUILD(IR_MULTIPLY, cast(n, a_scale, dtype), cast(n, b_scale, dtype))) : NULL;
-  return ir_onnx_out(n, 0, quantize(n, real, scale, zero, ir_type_dtype(zero->type), -1));
+  return ir_onnx_out(n, 0, requantized(n, BUILD(IR_MATMUL, a, b), a_scale, b_scale, scale, zero));
+}
+
+/* Padding is the zero point of x: the difference 0. */
+bool import_conv_integer(ir_onnx_node *n) {
+  ir_value *zero = ir_onnx_present(n, 2) ? parameter(n, 2) : NULL;
+  if (zero && ir_is_tensor(zero->type) && zero->type->count) return ir_onnx_fail(n, "not implemented: a scale or zero point for each channel of x");
+  ir_value *x = difference(n, 0, 2, 0), *weight = difference(n, 1, 3, weight_axes(n, 1));
+  return x && weight && ir_onnx_out(n, 0, ir_onnx_conv(n, x, weight));
+}
+
+bool import_qlinear_conv(ir_onnx_node *n) {
+  size_t behind = weight_axes(n, 3);
+  ir_value *x_scale = parameter(n, 1), *x_zero = parameter(n, 2), *scale = parameter(n, 6), *zero = parameter(n, 7);
+  ir_value *weight_scale = behind ? along(n, parameter(n, 4), behind - 1) : NULL;
+  if (!x_scale || !x_zero || !weight_scale || !scale || !zero) return false;
+  if (x_scale->type->count || x_zero->type->count) return ir_onnx_fail(n, "not implemented: a scale or zero point for each channel of x");
+  ir_value *x = difference(n, 0, 2, 0), *weight = difference(n, 3, 5, behind);
+  ir_value *y = x && weight ? ir_onnx_conv(n, x, weight) : NULL;
+  if (y && ir_onnx_present(n, 8)) {
+    ir_value *bias = along(n, ir_onnx_in(n, 8), behind - 1);
+    y = bias ? BUILD(IR_ADD, y, bias) : NULL;
+  }
+  return y && ir_onnx_out(n, 0, requantized(n, y, x_scale, weight_scale, scale, zero));
 }
 
 bool import_cast_like(ir_onnx_node *n) {

@@ -25,11 +25,40 @@ static ir_value *reduced(ir_onnx_node *n, ir_opcode code, ir_value *x, const str
   return r->nothing ? x : ir_onnx_reduce(n, code, x, r->count, r->axes, r->keep);
 }
 
+static ir_value *cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
+  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
+}
+
+/* The number of elements that are reduced to one; NULL where an extent is not known. */
+static const ir_expr *reduced_count(ir_onnx_node *n, const ir_value *x, const struct reduction *r) {
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0 || !r->count) return rank < 0 ? NULL : ir_onnx_dims_product(n, x, 0, (size_t)rank);
+  const ir_expr *product = ir_expr_i64(CONTEXT, 1);
+  for (size_t i = 0; i < r->count && product; i++) {
+    int axis = ir_onnx_axis(n, r->axes[i], rank);
+    const ir_expr *dim = axis < 0 ? NULL : ir_onnx_dim(x, (size_t)axis);
+    product = dim ? ir_dim_mul(CONTEXT, NULL, product, dim) : NULL;
+  }
+  return product;
+}
+
+/* The mean of integers, truncated; the sum has 64 bits. */
+static ir_value *mean_of_integers(ir_onnx_node *n, ir_value *x, const struct reduction *r) {
+  ir_dtype dtype = ir_type_dtype(x->type), wide = dtype == IR_U64 ? IR_U64 : IR_I64;
+  const ir_expr *count = reduced_count(n, x, r);
+  if (!count) return ir_onnx_fail(n, "needs known extents"), NULL;
+  ir_value *number = ir_build_scalar(&n->im->b, ir_expr_cast(CONTEXT, count, wide), NULL, 0);
+  ir_value *sum = reduced(n, IR_SUM, cast(n, x, wide), r);
+  return sum ? cast(n, BUILD(IR_DIVIDE, sum, number), dtype) : NULL;
+}
+
 bool import_reduce(ir_onnx_node *n) {
   struct reduction r;
   if (!read_reduction(n, &r)) return false;
   ir_value *x = ir_onnx_in(n, 0);
   if (n->row->variant && x) x = BUILD(n->row->variant, x);
+  bool truncates = x && n->row->code == IR_MEAN && ir_is_integer(ir_type_dtype(x->type)) && !r.nothing;
+  if (truncates) return ir_onnx_out(n, 0, mean_of_integers(n, x, &r));
   return ir_onnx_out(n, 0, reduced(n, n->row->code, x, &r));
 }
 

@@ -57,9 +57,16 @@ def first_greatest(row):
     return (np.arange(row.size) == row.argmax()).astype(F)
 
 
+def conv2d(x, weight, pads=(0, 0, 0, 0), strides=(1, 1)):
+    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], (2, 3))[:, :, ::strides[0], ::strides[1]]
+    return np.einsum("nchwij,ocij->nohw", windows, weight)
+
+
 X3, X4, X5 = normal(2, 6, 5), normal(2, 6, 4, 3), normal(1, 2, 3, 4, 5)
 G, C = normal(2), normal(6)
 ROW = np.array([[[1, 2, 3, 4]]], F)
+QUANTA, KERNEL = random.integers(0, 256, (1, 3, 5, 6), np.uint8), random.integers(-128, 128, (2, 3, 2, 3), np.int8)
 DIGITS = random.integers(0, 2, (2, 2, 9))
 INFINITE = np.array([[-np.inf, -np.inf], [np.inf, 1], [1000, 1000]], F)
 
@@ -105,6 +112,16 @@ CASES = [
     ("Pow", 15, [np.array([3, -7, -1]), np.array([39, 3, -3])], {}, np.array([3**39, -343, -1])),
     ("Pow", 15, [np.array([2, 3], np.int32), np.array([3, 40])], {}, np.array([8, 3**40 % 2**32], np.int32)),
     ("Pow", 15, [np.array([4, 100000], np.int32), np.array([0.5, 1.5], F)], {}, np.array([2, 31622776], np.int32)),
+    ("ReduceMean", 18, [np.array([[7, -9, 3], [-1, 0, -1]])], {}, np.array([[0]])),
+    ("ReduceMean", 13, [np.array([[7, -9, 3], [2**31 - 1, 2**31 - 1, 2**31 - 1]], np.int32)], {"axes": [1], "keepdims": 0}, np.array([0, 2**31 - 1], np.int32)),
+    ("Pad", 13, [ROW, np.array([0, 0, -1, 0, 1, 2])], {}, np.array([[[2, 3, 4, 0, 0], [0] * 5]], F)),
+    ("Pad", 13, [ROW, np.array([0, 0, -6, 0, 0, 4]), np.array(9, F)], {}, np.array([[[9, 9]]], F)),
+    ("Pad", 2, [ROW], {"pads": [0, 0, -1, 0, 0, -2], "value": 5.0}, np.array([[[2]]], F)),
+    ("ConvInteger", 10, [QUANTA, KERNEL, np.uint8(3), np.array([1, -2], np.int8)], {"pads": [1, 0, 0, 1], "strides": [1, 2]},
+     conv2d(QUANTA.astype(int) - 3, KERNEL.astype(int) - np.array([1, -2]).reshape(2, 1, 1, 1), (1, 0, 0, 1), (1, 2)).astype(np.int32)),
+    ("QLinearConv", 10, [QUANTA, F(0.25), np.uint8(3), KERNEL, np.array([0.5, 0.125], F), np.array([1, -2], np.int8), F(2), np.int8(5), np.array([40, -7], np.int32)], {},
+     np.clip(np.rint((conv2d(QUANTA.astype(int) - 3, KERNEL.astype(int) - np.array([1, -2]).reshape(2, 1, 1, 1)) + np.array([[40], [-7]])[:, :, None])
+                     * np.array([0.125, 0.03125])[:, None, None] / 2) + 5, -128, 127).astype(np.int8)),
     ("Tile", 13, [ROW, np.array([1, 2, 3])], {}, np.tile(ROW, (1, 2, 3))),
     ("DepthToSpace", 11, [X4[:, :4]], {"blocksize": 2, "mode": "CRD"},
      X4[:, :4].reshape(2, 1, 2, 2, 4, 3).transpose(0, 1, 4, 2, 5, 3).reshape(2, 1, 8, 6)),
@@ -124,6 +141,8 @@ REFUSED = [
     ("Resize", 13, [X5, np.array([], F), np.array([1, 1, 1, 1, 2], F)], {}, "not implemented: an input of rank 5"),
     ("Resize", 13, [X4, np.array([], F), np.array([1, 2, 1, 1], F)], {}, "not implemented: axis 1 of 4 resized"),
     ("Pow", 15, [np.array([3]), np.array([2], np.uint64)], {}, "not implemented: powers of i64 with exponents of u64"),
+    ("Pad", 13, [ROW, np.array([0, 0, -1, 0, 0, 1])], {"mode": "edge"}, "not implemented: negative pads in mode 'edge'"),
+    ("ConvInteger", 10, [QUANTA, KERNEL, np.arange(3, dtype=np.uint8)], {}, "not implemented: a scale or zero point for each channel of x"),
     ("Shrink", 9, [np.array([1])], {}, "bias 0 and lambd 0.5 of integers"),
     ("Gelu", 20, [X3], {"approximate": "sine"}, "approximate 'sine': expected none or tanh"),
     ("LpPool", 11, [X3], {"kernel_shape": [2], "p": 3}, "not implemented: p = 3"),
