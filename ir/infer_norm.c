@@ -80,6 +80,8 @@ bool infer_layer_norm(ir_infer *in) {
   ir_dtype dtype;
   size_t count = ir_infer_count(in, "axes"), *axes = ir_new_array(in->scratch, size_t, count + 1);
   if (!ir_infer_same_dtype(in, 0, in->operand_count - 1, &dtype) || !take_axes(in, &x, axes)) return false;
+  bool scales = in->code == IR_NN_LAYER_NORM && ir_infer_bool(in, "scale");
+  if (scales && in->operand_count < 2) return ir_infer_fail(in, "operand 'gamma' is missing, expected unless 'scale' is false");
   for (size_t i = 1; i < in->operand_count; i++) {
     ir_view part = ir_infer_view(in, i);
     if (!ir_infer_wants_rank(in, i, count)) return false;

@@ -22,7 +22,7 @@ static bool decompose(ir_pass_run *run, ir_op *op) {
 
 const ir_pass ir_pass_decompose_ops = {
     .name = "decompose-ops",
-    .doc = "Replace composite operators by simpler ones: statistics, normalization, losses, stack, sorting, and what is given no axis.",
+    .doc = "Replace composite operators by simpler ones: variance, batch and group normalization, losses, stack, sorting, what is given no axis, and what the data sizes.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_op = decompose,

@@ -34,13 +34,6 @@ static ir_value *centered(ir_builder *b, ir_value *x, const struct axes *axes) {
   return IR_MAKE(b, IR_SUBTRACT, x, ir_make_reduced(b, IR_MEAN, x, axes->count, axes->at));
 }
 
-/* x / sqrt(mean(x * x) + epsilon), over AXES. */
-static ir_value *by_deviation(ir_builder *b, const ir_op *op, ir_value *x, const struct axes *axes) {
-  ir_value *square = IR_MAKE(b, IR_MULTIPLY, x, x);
-  ir_value *mean = add_epsilon(b, ir_make_reduced(b, IR_MEAN, square, axes->count, axes->at), op);
-  return IR_MAKE(b, IR_DIVIDE, x, IR_MAKE(b, IR_SQRT, mean));
-}
-
 /* A parameter that runs along AXES of X, in X's dtype. */
 static ir_value *parameter(ir_builder *b, const ir_op *op, size_t operand, const ir_value *x, const struct axes *axes) {
   ir_value *part = ir_op_operand(op, operand);
@@ -65,30 +58,6 @@ static bool finish(ir_builder *b, ir_op *op, ir_value *y) {
   return IR_COMPOSED(b, op, ir_make_cast(b, y, ir_type_dtype(ir_op_result(op, 0)->type)));
 }
 
-bool decompose_layer_norm(ir_builder *b, ir_op *op) {
-  int rank = ir_compose_rank(op, 0);
-  if (rank < 0) return false;
-  struct axes axes = axes_of(op, "axes", (size_t)rank);
-  ir_value *y = by_deviation(b, op, centered(b, wide_operand(b, op), &axes), &axes);
-  return finish(b, op, scaled(b, op, y, &axes));
-}
-
-bool decompose_rms_norm(ir_builder *b, ir_op *op) {
-  int rank = ir_compose_rank(op, 0);
-  if (rank < 0) return false;
-  struct axes axes = axes_of(op, "axes", (size_t)rank);
-  ir_value *y = by_deviation(b, op, wide_operand(b, op), &axes);
-  return finish(b, op, IR_MAKE(b, IR_MULTIPLY, y, parameter(b, op, 1, y, &axes)));
-}
-
-bool decompose_instance_norm(ir_builder *b, ir_op *op) {
-  int rank = ir_compose_rank(op, 0);
-  if (rank < 0) return false;
-  struct axes axes = axes_of(op, "axes", (size_t)rank), channel = {{(int64_t)ir_lower_normal_axis(op, "channel_axis", (size_t)rank)}, 1};
-  ir_value *y = by_deviation(b, op, centered(b, wide_operand(b, op), &axes), &axes);
-  return finish(b, op, scaled(b, op, y, &channel));
-}
-
 /* The axis of channels becomes two, groups and what is in a group; the latter is normalized over with AXES. */
 bool decompose_group_norm(ir_builder *b, ir_op *op) {
   ir_context *context = b->module->context;
@@ -100,21 +69,19 @@ bool decompose_group_norm(ir_builder *b, ir_op *op) {
   }
   const ir_type *type = ir_op_operand(op, 0)->type;
   size_t at = ir_lower_normal_axis(op, "channel_axis", (size_t)rank);
-  struct axes axes = axes_of(op, "axes", (size_t)rank), inner = {{(int64_t)at + 1}, 1}, channel = {{(int64_t)at}, 1}, all = {{0}, 0};
+  struct axes axes = axes_of(op, "axes", (size_t)rank), inner = {.count = 0}, channel = {{(int64_t)at}, 1}, all = {{0}, 0};
   for (int i = 0; i < rank; i++) all.at[all.count++] = i;
   if (!ir_compose_elements(op, type, all.count, all.at)) return false;
   const ir_expr *dims[IR_LOWER_AXES], *groups = ir_expr_i64(context, ir_get_int(op, "num_groups"));
   for (size_t i = 0; i < (size_t)rank; i++) dims[i + (i > at)] = ir_type_dim(type, i);
   dims[at] = groups;
   dims[at + 1] = ir_simplify(context, ir_func_facts(ir_op_func(op)), ir_expr_binary(context, IR_S_FLOORDIV, ir_type_dim(type, at), groups));
-  for (size_t i = 0; i < axes.count; i++) {
-    if (axes.at[i] > (int64_t)at) inner.at[inner.count++] = axes.at[i] + 1;
-  }
-  for (size_t i = axes.count; i > 0; i--) {
-    if (axes.at[i - 1] < (int64_t)at) inner.at[inner.count++] = axes.at[i - 1];
-  }
+  for (size_t i = 0; i < axes.count && axes.at[i] < (int64_t)at; i++) inner.at[inner.count++] = axes.at[i];
+  inner.at[inner.count++] = (int64_t)at + 1;
+  for (size_t i = inner.count - 1; i < axes.count; i++) inner.at[inner.count++] = axes.at[i] + 1;
+  const ir_attr *over = ir_attr_ints(context, inner.count, inner.at), *no = ir_attr_bool(context, false);
   ir_value *x = ir_make_reshape(b, wide_operand(b, op), (size_t)rank + 1, dims);
-  ir_value *y = by_deviation(b, op, centered(b, x, &inner), &inner);
+  ir_value *y = ir_build1(b, IR_NN_LAYER_NORM, IR_OPERANDS(x), IR_SET({"axes", over}, {"epsilon", ir_get(op, "epsilon")}, {"scale", no}, {"center", no}));
   return finish(b, op, scaled(b, op, ir_make_reshape(b, y, (size_t)rank, ir_type_dims(type)), &channel));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* passes/lower/rules_reduce.c - reductions over axes, softmax. */
+/* passes/lower/rules_reduce.c - reductions over axes, softmax, normalization: several nests in one prim_func, which become one
+ * kernel of the CPU. Variances take two passes: the mean of squares of differences, which large means do not spoil. */
 #include "passes/lower/lower.h"
 
 static const ir_expr *one(const ir_lowering *l) { return ir_expr_i64(l->context, 1); }
@@ -11,14 +12,14 @@ struct axes {
   size_t kept_count, gone_count;
 };
 
-static void find_axes(const ir_lowering *l, const ir_type *x, struct axes *a) {
-  const ir_attr *given = ir_get(l->op, "axis");
+static void find_axes(const ir_lowering *l, const ir_type *x, const char *name, struct axes *a) {
+  const ir_attr *given = ir_get(l->op, name);
   bool single = given && given->kind == IR_ATTR_INT;
-  size_t count = single ? 1 : ir_get_count(l->op, "axis");
+  size_t count = single ? 1 : ir_get_count(l->op, name);
   *a = (struct axes){.kept_count = 0};
   for (size_t i = 0; i < x->count; i++) a->reduced[i] = !given;
   for (size_t i = 0; i < count; i++) {
-    int64_t axis = single ? given->i : ir_get_int_at(l->op, "axis", i);
+    int64_t axis = single ? given->i : ir_get_int_at(l->op, name, i);
     a->reduced[axis < 0 ? axis + (int64_t)x->count : axis] = true;
   }
   for (size_t i = 0; i < x->count; i++) {
@@ -54,7 +55,7 @@ static const ir_expr *reduced_place(ir_nest_at *n, const struct axes *a) {
 bool legalize_reduce(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   struct axes a;
-  find_axes(l, x, &a);
+  find_axes(l, x, "axis", &a);
   const ir_expr *index[IR_LOWER_AXES];
   ir_nest_at n = ir_lower_open(l, l->out[0], a.kept_count, a.kept, a.gone_count, a.gone);
   bool places = ir_is(l->op, IR_ARGMAX) || ir_is(l->op, IR_ARGMIN);
@@ -68,7 +69,7 @@ bool legalize_reduce(ir_lowering *l) {
 bool legalize_mean(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   struct axes a;
-  find_axes(l, x, &a);
+  find_axes(l, x, "axis", &a);
   ir_dtype wide = ir_lower_wide(ir_type_dtype(x));
   ir_value *sum = ir_lower_temp(l, "sum", wide, a.kept_count, a.kept);
   ir_nest_at n = ir_lower_open(l, sum, a.kept_count, a.kept, a.gone_count, a.gone);
@@ -87,7 +88,7 @@ bool legalize_mean(ir_lowering *l) {
 bool legalize_softmax(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   struct axes a;
-  find_axes(l, x, &a);
+  find_axes(l, x, "axis", &a);
   ir_dtype wide = ir_lower_wide(ir_type_dtype(x));
   ir_value *most = ir_lower_temp(l, "most", wide, a.kept_count, a.kept), *sum = ir_lower_temp(l, "sum", wide, a.kept_count, a.kept);
   const ir_expr *at[IR_LOWER_AXES];
@@ -112,6 +113,64 @@ bool legalize_softmax(ir_lowering *l) {
   } else {
     value = ir_expr_binary(l->context, IR_S_DIV, ir_expr_unary(l->context, IR_S_EXP, value), total);
   }
+  ir_lower_store(&y, NULL, NULL, NULL, value, NULL);
+  return true;
+}
+
+/* --- normalization --- */
+/* A statistic of x, or of x less MEAN where there is one, for each of the kept axes: the mean, or, SQUARED, the root of the
+ * mean square and epsilon. */
+static ir_value *statistic(ir_lowering *l, const struct axes *a, ir_value *mean, bool squared, const char *name) {
+  const ir_type *x = ir_lower_type(l, 0);
+  ir_dtype wide = ir_lower_wide(ir_type_dtype(x));
+  ir_value *sum = ir_lower_temp(l, "sum", wide, a->kept_count, a->kept), *result = ir_lower_temp(l, name, wide, a->kept_count, a->kept);
+  const ir_expr *at[IR_LOWER_AXES], *count = one(l);
+  ir_nest_at n = ir_lower_open(l, sum, a->kept_count, a->kept, a->gone_count, a->gone);
+  for (size_t i = 0; i < a->kept_count; i++) at[i] = ir_lower_axis(&n, i);
+  const ir_expr *value = ir_expr_cast(l->context, reduced_load(&n, a, x->count), wide);
+  if (mean) value = ir_expr_binary(l->context, IR_S_SUB, value, ir_lower_load(&n, mean, at));
+  if (squared) value = ir_expr_binary(l->context, IR_S_MUL, value, value);
+  ir_lower_store(&n, NULL, "sum", NULL, value, NULL);
+  ir_nest_at r = ir_lower_open(l, result, a->kept_count, a->kept, 0, NULL);
+  for (size_t i = 0; i < a->kept_count; i++) at[i] = ir_lower_axis(&r, i);
+  for (size_t i = 0; i < a->gone_count; i++) count = IR_MUL_(&r, count, a->gone[i]);
+  value = ir_expr_binary(l->context, IR_S_DIV, ir_lower_load(&r, sum, at), ir_expr_cast(l->context, count, wide));
+  const ir_expr *epsilon = ir_expr_float(l->context, wide, ir_get_float(l->op, "epsilon"));
+  if (squared) value = ir_expr_unary(l->context, IR_S_SQRT, ir_expr_binary(l->context, IR_S_ADD, value, epsilon));
+  ir_lower_store(&r, NULL, NULL, NULL, value, NULL);
+  return result;
+}
+
+/* VALUE combined with parameter OPERAND, which runs along the reduced axes, or, of instance normalization, along the channels. */
+static const ir_expr *with_parameter(ir_nest_at *n, const struct axes *a, size_t operand, ir_scalar_code code, const ir_expr *value) {
+  ir_lowering *l = n->l;
+  const ir_type *x = ir_lower_type(l, 0);
+  const ir_expr *index[IR_LOWER_AXES];
+  size_t rank = 0;
+  bool channels = ir_is(l->op, IR_NN_INSTANCE_NORM);
+  for (size_t i = 0; i < x->count; i++) {
+    if (channels ? i == ir_lower_normal_axis(l->op, "channel_axis", x->count) : a->reduced[i]) index[rank++] = ir_lower_axis(n, i);
+  }
+  const ir_expr *part = ir_expr_cast(l->context, ir_lower_load(n, l->in[operand], index), (ir_dtype)value->dtype);
+  return ir_expr_binary(l->context, code, value, part);
+}
+
+bool legalize_norm(ir_lowering *l) {
+  const ir_type *x = ir_lower_type(l, 0);
+  bool rms = ir_is(l->op, IR_NN_RMS_NORM);
+  struct axes a;
+  find_axes(l, x, "axes", &a);
+  ir_value *mean = rms ? NULL : statistic(l, &a, NULL, false, "mean"), *deviation = statistic(l, &a, mean, true, "deviation");
+  const ir_expr *index[IR_LOWER_AXES], *at[IR_LOWER_AXES];
+  ir_nest_at y = ir_lower_over_result(l, 0, index);
+  for (size_t i = 0, kept = 0; i < x->count; i++) {
+    if (!a.reduced[i]) at[kept++] = index[i];
+  }
+  const ir_expr *value = ir_expr_cast(l->context, ir_lower_load(&y, l->in[0], index), ir_lower_wide(ir_type_dtype(x)));
+  if (mean) value = ir_expr_binary(l->context, IR_S_SUB, value, ir_lower_load(&y, mean, at));
+  value = ir_expr_binary(l->context, IR_S_DIV, value, ir_lower_load(&y, deviation, at));
+  if (rms || ir_get_bool(l->op, "scale")) value = with_parameter(&y, &a, 1, IR_S_MUL, value);
+  if (!rms && ir_get_bool(l->op, "center") && l->op->operand_count > 2) value = with_parameter(&y, &a, 2, IR_S_ADD, value);
   ir_lower_store(&y, NULL, NULL, NULL, value, NULL);
   return true;
 }
