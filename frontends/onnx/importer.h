@@ -28,6 +28,12 @@ typedef struct ir_onnx_value {
   const Onnx__TensorProto *literal; /* not made yet */
 } ir_onnx_value;
 
+/* The names of a graph; those of the graphs around it are known in it too. */
+typedef struct ir_onnx_scope {
+  struct ir_onnx_scope *outer;
+  ir_map values; /* interned name -> ir_onnx_value */
+} ir_onnx_scope;
+
 typedef struct ir_onnx_importer {
   ir_context *context;
   ir_diags *diags;
@@ -38,13 +44,25 @@ typedef struct ir_onnx_importer {
   ir_func *func;
   ir_builder b;
   int64_t opset;
-  ir_map values; /* interned name -> ir_onnx_value */
+  ir_onnx_scope *scope;
   ir_vec(const ir_expr *) where;
   ir_map symbols;    /* interned model name -> symbol expression */
   ir_map identifiers; /* interned identifier -> taken */
   ir_map bound;       /* symbols that a match_cast binds -> taken: no type outside the function speaks of them */
   ir_vec(const ir_attr *) symbol_names; /* identifier, old name, ... */
 } ir_onnx_importer;
+
+/* The value of that name; NULL where none is defined yet. What a graph within takes from around it is its own: what is made of
+ * it on demand is made there. */
+ir_onnx_value *ir_onnx_find(ir_onnx_importer *im, const char *name);
+/* A new value; NULL, after a report, where it is defined already. */
+ir_onnx_value *ir_onnx_define(ir_onnx_importer *im, const char *name);
+/* The initializers and nodes of GRAPH, where the builder stands. */
+bool ir_onnx_import_nodes(ir_onnx_importer *im, const Onnx__GraphProto *graph);
+/* The outputs of GRAPH as tensors, on the arena; NULL after a report. */
+ir_value **ir_onnx_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph);
+/* Messages are about the node from here on. */
+void ir_onnx_at(ir_onnx_importer *im, const Onnx__NodeProto *proto);
 
 /* One node at work. */
 typedef struct ir_onnx_node {
@@ -97,6 +115,9 @@ const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i);
 /* Input I as extents or counts: its known elements, or symbols that stand for the elements of a vector of constant length
  * and are bound when it runs, where none may be negative. NULL after a report. */
 const ir_onnx_known *ir_onnx_in_extents(ir_onnx_node *n, size_t i);
+/* The elements of X, a vector of constant length or a number, as new symbols of that NAME, bound when it runs, where none may be
+ * negative. NULL after a report. */
+ir_onnx_known *ir_onnx_bind(ir_onnx_node *n, const char *name, ir_value *x);
 /* Input I as constant integers; reports what is not constant. */
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count);
 /* Input I as one constant number, INT or FLOAT. */

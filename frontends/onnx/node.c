@@ -87,7 +87,7 @@ static ir_onnx_value *find_value(ir_onnx_node *n, size_t i) {
     return NULL;
   }
   const char *name = n->proto->input[i];
-  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(name)));
+  ir_onnx_value *value = ir_onnx_find(n->im, name);
   if (!value) ir_onnx_fail(n, "input '%s' is not defined before its use", name);
   return value;
 }
@@ -102,13 +102,12 @@ ir_value *ir_onnx_in(ir_onnx_node *n, size_t i) {
 
 const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i) {
   if (!ir_onnx_present(n, i)) return NULL;
-  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->input[i])));
+  ir_onnx_value *value = ir_onnx_find(n->im, n->proto->input[i]);
   if (value && !value->known && value->literal) value->known = ir_onnx_known_of(n->im, value->literal);
   return value ? value->known : NULL;
 }
 
-/* The elements of a vector, or of a number on no axis, as new symbols. */
-static ir_onnx_known *bind_elements(ir_onnx_node *n, const ir_onnx_value *value, ir_value *x) {
+ir_onnx_known *ir_onnx_bind(ir_onnx_node *n, const char *name, ir_value *x) {
   enum { MOST = 64 };
   ir_context *context = n->im->context;
   ir_dtype dtype = ir_type_dtype(x->type);
@@ -116,13 +115,13 @@ static ir_onnx_known *bind_elements(ir_onnx_node *n, const ir_onnx_value *value,
   int64_t count = 1;
   bool fits = rank == 0 || (rank == 1 && ir_onnx_dim(x, 0) && ir_expr_is_int(ir_onnx_dim(x, 0), &count) && count <= MOST);
   if (!fits || (dtype != IR_I64 && dtype != IR_I32)) {
-    if (rank >= 0) ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", value->name);
+    if (rank >= 0) ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs", name);
     return NULL;
   }
   const ir_expr *dims[MOST], *length = ir_expr_i64(context, count);
   ir_onnx_known *known = ir_onnx_known_new(n->im, dtype, rank, (size_t)count);
   for (size_t k = 0; k < known->count; k++) {
-    dims[k] = known->elements[k] = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu]", value->name, k));
+    dims[k] = known->elements[k] = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu]", name, k));
     ir_map_put(&n->im->arena, &n->im->bound, dims[k], n->im);
   }
   if (!rank) x = ir_onnx_reshape(n, x, 1, &length);
@@ -137,7 +136,7 @@ const ir_onnx_known *ir_onnx_in_extents(ir_onnx_node *n, size_t i) {
   ir_value *x = known ? NULL : ir_onnx_in(n, i);
   if (known || !x) return known;
   ir_onnx_value *value = find_value(n, i);
-  return value->known = bind_elements(n, value, x);
+  return value->known = ir_onnx_bind(n, value->name, x);
 }
 
 bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *count) {
@@ -158,7 +157,7 @@ bool ir_onnx_in_ints(ir_onnx_node *n, size_t i, const int64_t **values, size_t *
 }
 
 bool ir_onnx_is_literal(const ir_onnx_node *n, size_t i) {
-  const ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->input[i])));
+  const ir_onnx_value *value = ir_onnx_find(n->im, n->proto->input[i]);
   return value && value->literal;
 }
 
@@ -214,7 +213,7 @@ bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t 
 static ir_onnx_value *define(ir_onnx_node *n, size_t i) {
   if (!ir_onnx_wants(n, i)) return ir_new(&n->im->arena, ir_onnx_value);
   const ir_string *name = ir_intern(n->im->context, ir_slice_of(n->proto->output[i]));
-  void **slot = ir_map_slot(&n->im->arena, &n->im->values, name);
+  void **slot = ir_map_slot(&n->im->arena, &n->im->scope->values, name);
   if (*slot) {
     ir_onnx_fail(n, "output '%s' is defined twice", name->text);
     return NULL;
@@ -298,7 +297,7 @@ ir_value *ir_onnx_reshape(ir_onnx_node *n, ir_value *x, size_t rank, const ir_ex
 }
 
 bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
-  ir_onnx_value *value = ir_map_get(&n->im->values, ir_intern(n->im->context, ir_slice_of(n->proto->output[0])));
+  ir_onnx_value *value = ir_onnx_find(n->im, n->proto->output[0]);
   if (value) value->literal = literal;
   return true;
 }

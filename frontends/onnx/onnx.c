@@ -27,11 +27,26 @@ static const char *text_or(const char *text, const char *other) { return *text ?
 static bool is_default_domain(const char *domain) { return !*domain || !strcmp(domain, "ai.onnx"); }
 
 /* --- what is not there, all at once --- */
+typedef ir_vec(const Onnx__NodeProto *) node_list;
+
+/* The nodes of the graph and of those within; how deep these lie has been checked (wire.c). */
+static void list_nodes(ir_onnx_importer *im, const Onnx__GraphProto *graph, node_list *nodes) {
+  for (size_t i = 0; i < graph->n_node; i++) {
+    const Onnx__NodeProto *node = graph->node[i];
+    *ir_push(&im->arena, nodes) = node;
+    for (size_t k = 0; k < node->n_attribute; k++) {
+      if (node->attribute[k]->g) list_nodes(im, node->attribute[k]->g, nodes);
+    }
+  }
+}
+
 static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   ir_text text = {0};
   ir_map seen = {0};
-  for (size_t i = 0; i < graph->n_node; i++) {
-    const Onnx__NodeProto *node = graph->node[i];
+  node_list nodes = {0};
+  list_nodes(im, graph, &nodes);
+  for (size_t i = 0; i < nodes.count; i++) {
+    const Onnx__NodeProto *node = nodes.at[i];
     if (is_default_domain(node->domain) && ir_onnx_find_row(node->op_type, im->opset)) continue;
     const char *full = !*node->op_type ? "no operator at all" : is_default_domain(node->domain) ? node->op_type : ir_arena_printf(&im->arena, "%s.%s", node->domain, node->op_type);
     const ir_string *key = ir_intern(im->context, ir_slice_of(full));
@@ -39,8 +54,8 @@ static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph)
     ir_map_put(&im->arena, &seen, key, im);
     size_t count = 0;
     ir_text names = {0};
-    for (size_t k = i; k < graph->n_node; k++) {
-      const Onnx__NodeProto *other = graph->node[k];
+    for (size_t k = i; k < nodes.count; k++) {
+      const Onnx__NodeProto *other = nodes.at[k];
       if (strcmp(other->op_type, node->op_type) || strcmp(other->domain, node->domain)) continue;
       if (count < 3) ir_text_printf(&names, "%s'%s'", count ? ", " : "", text_or(other->name, other->n_output ? other->output[0] : ""));
       if (count++ == 3) ir_text_put(&names, ", ...");
@@ -120,9 +135,22 @@ static const ir_type *type_of(ir_onnx_importer *im, const Onnx__ValueInfoProto *
   return ir_type_tensor(im->context, dtype, tensor->shape->n_dim, dims);
 }
 
-static ir_onnx_value *add_value(ir_onnx_importer *im, const char *name) {
+ir_onnx_value *ir_onnx_find(ir_onnx_importer *im, const char *name) {
   const ir_string *key = ir_intern(im->context, ir_slice_of(name));
-  void **slot = ir_map_slot(&im->arena, &im->values, key);
+  for (const ir_onnx_scope *scope = im->scope; scope; scope = scope->outer) {
+    ir_onnx_value *value = ir_map_get(&scope->values, key);
+    if (value && scope == im->scope) return value;
+    if (!value) continue;
+    ir_onnx_value *own = ir_arena_copy(&im->arena, value, sizeof *value);
+    ir_map_put(&im->arena, &im->scope->values, key, own);
+    return own;
+  }
+  return NULL;
+}
+
+ir_onnx_value *ir_onnx_define(ir_onnx_importer *im, const char *name) {
+  const ir_string *key = ir_intern(im->context, ir_slice_of(name));
+  void **slot = ir_map_slot(&im->arena, &im->scope->values, key);
   if (*slot) {
     ir_error_in(im->diags, im->path, "'%s' is defined twice", name);
     return NULL;
@@ -132,38 +160,48 @@ static ir_onnx_value *add_value(ir_onnx_importer *im, const char *name) {
   return value;
 }
 
-static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+static bool add_initializers(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  if (graph->n_sparse_initializer) return fail(im, "not implemented: sparse initializers");
   for (size_t i = 0; i < graph->n_initializer; i++) {
-    ir_onnx_value *value = add_value(im, graph->initializer[i]->name);
+    ir_onnx_value *value = ir_onnx_define(im, graph->initializer[i]->name);
     if (!value) return false;
     value->literal = graph->initializer[i];
   }
+  return true;
+}
+
+static bool add_inputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  if (!add_initializers(im, graph)) return false;
   ir_param *params = ir_new_array(&im->arena, ir_param, graph->n_input + 1);
   const char **names = ir_new_array(&im->arena, const char *, graph->n_input + 1);
   size_t count = 0;
   for (size_t i = 0; i < graph->n_input; i++) {
     const char *name = graph->input[i]->name;
-    const ir_onnx_value *known = ir_map_get(&im->values, ir_intern(im->context, ir_slice_of(name)));
+    const ir_onnx_value *known = ir_onnx_find(im, name);
     if (known && known->literal) continue; /* models of IR version 3 list initializers as inputs */
     params[count] = (ir_param){.name = ir_intern(im->context, ir_slice_of(name)), .type = type_of(im, graph->input[i])};
-    if (!params[count].type || !add_value(im, name)) return false;
+    if (!params[count].type || !ir_onnx_define(im, name)) return false;
     names[count++] = name;
   }
   ir_func_set_params(im->func, count, params, true);
   for (size_t i = 0; i < count; i++) {
-    ir_onnx_value *value = ir_map_get(&im->values, ir_intern(im->context, ir_slice_of(names[i])));
+    ir_onnx_value *value = ir_onnx_find(im, names[i]);
     value->tensor = im->func->params[i].value;
   }
   im->b = ir_at_end(im->func->body);
   return true;
 }
 
-static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
+void ir_onnx_at(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
   const char *name = text_or(proto->name, proto->n_output ? proto->output[0] : "");
   ir_diags_set_where(im->diags, ir_arena_printf(&im->arena, "%s: node '%s'", im->path, name));
   const ir_attr *zero = ir_attr_int(im->context, 0);
   const ir_attr *place[] = {ir_attr_string(im->context, ir_slice_of(name)), zero, zero};
   im->b.loc = *name ? ir_attr_list(im->context, 3, place) : NULL;
+}
+
+static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
+  ir_onnx_at(im, proto);
   ir_onnx_node n = {.im = im, .proto = proto, .row = ir_onnx_find_row(proto->op_type, im->opset)};
   n.used = ir_new_array(&im->arena, bool, proto->n_attribute + 1);
   n.read = ir_new_array(&im->arena, bool, proto->n_input + 1);
@@ -177,7 +215,7 @@ static bool import_node(ir_onnx_importer *im, const Onnx__NodeProto *proto) {
     if (*proto->input[i] && !n.read[i]) fine = ir_onnx_fail(&n, "input %zu ('%s') is not supported", i, proto->input[i]);
   }
   for (size_t i = 0; fine && i < proto->n_output; i++) {
-    bool made = !ir_onnx_wants(&n, i) || ir_map_has(&im->values, ir_intern(im->context, ir_slice_of(proto->output[i])));
+    bool made = !ir_onnx_wants(&n, i) || ir_onnx_find(im, proto->output[i]) != NULL;
     if (!made) fine = ir_onnx_fail(&n, "output %zu ('%s') is not supported", i, proto->output[i]);
   }
   return fine && ir_diags_errors(im->diags) == errors;
@@ -222,8 +260,7 @@ static const ir_type *type_outside(ir_onnx_importer *im, const ir_type *type) {
   return ir_type_tensor(im->context, ir_type_dtype(type), type->count, dims);
 }
 
-static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
-  ir_diags_set_where(im->diags, im->path);
+ir_value **ir_onnx_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   Onnx__NodeProto outputs = ONNX__NODE_PROTO__INIT;
   outputs.op_type = (char *)(uintptr_t) "output";
   outputs.n_input = graph->n_output;
@@ -231,23 +268,36 @@ static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_output; i++) outputs.input[i] = graph->output[i]->name;
   ir_onnx_node n = {.im = im, .proto = &outputs, .read = ir_new_array(&im->arena, bool, graph->n_output + 1)};
   ir_value **values = ir_new_array(&im->arena, ir_value *, graph->n_output + 1);
-  im->func->result_count = graph->n_output;
-  im->func->results = ir_new_array(&im->module->arena, const ir_type *, graph->n_output + 1);
   for (size_t i = 0; i < graph->n_output; i++) {
     values[i] = ir_onnx_in(&n, i);
-    if (!values[i] || !check_output(im, graph->output[i], values[i]->type)) return false;
-    im->func->results[i] = type_outside(im, values[i]->type);
+    if (!values[i] || !check_output(im, graph->output[i], values[i]->type)) return NULL;
   }
+  return values;
+}
+
+static bool add_outputs(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  ir_diags_set_where(im->diags, im->path);
+  ir_value **values = ir_onnx_outputs(im, graph);
+  if (!values) return false;
+  im->func->result_count = graph->n_output;
+  im->func->results = ir_new_array(&im->module->arena, const ir_type *, graph->n_output + 1);
+  for (size_t i = 0; i < graph->n_output; i++) im->func->results[i] = type_outside(im, values[i]->type);
   return ir_build_with(&im->b, IR_RETURN, values, graph->n_output, IR_NO_ATTRS, NULL, 0, NULL, 0) != NULL;
 }
 
-static bool import_graph(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
-  if (graph->n_sparse_initializer) return fail(im, "not implemented: sparse initializers");
-  if (!check_operators(im, graph) || !add_inputs(im, graph)) return false;
+static bool import_each_node(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_node; i++) {
     if (!import_node(im, graph->node[i])) return false;
   }
-  if (!add_outputs(im, graph)) return false;
+  return true;
+}
+
+bool ir_onnx_import_nodes(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  return add_initializers(im, graph) && import_each_node(im, graph);
+}
+
+static bool import_graph(ir_onnx_importer *im, const Onnx__GraphProto *graph) {
+  if (!check_operators(im, graph) || !add_inputs(im, graph) || !import_each_node(im, graph) || !add_outputs(im, graph)) return false;
   for (size_t i = 0; i < im->where.count; i++) ir_func_add_where(im->func, im->where.at[i]);
   if (im->symbol_names.count) {
     const ir_attr *symbols = ir_attr_dict(im->context, im->symbol_names.count / 2, im->symbol_names.at);
@@ -275,7 +325,8 @@ static bool import(ir_onnx_importer *im) {
 }
 
 ir_module *ir_onnx_import(ir_context *context, const char *path) {
-  ir_onnx_importer im = {.context = context, .diags = context->diags, .path = path, .module = ir_module_new(context)};
+  ir_onnx_scope scope = {.outer = NULL};
+  ir_onnx_importer im = {.context = context, .scope = &scope, .diags = context->diags, .path = path, .module = ir_module_new(context)};
   im.func = ir_func_new(im.module, IR_ITEM_FUNC, ir_intern(context, ir_lit("main")));
   ir_module_add(im.module, &im.func->item, NULL);
   ir_diags_set_where(im.diags, path);

@@ -9,6 +9,7 @@
 `check` runs the model on every executor (RILL_TARGETS) and compares. `refused(text)` wants one error with TEXT in it,
 from the importer or from the run. `imported()` is the text that it becomes."""
 
+import itertools
 import os
 import re
 import struct
@@ -55,6 +56,8 @@ def tensor(array, name=""):
 def attribute(name, value):
     if isinstance(value, np.ndarray):
         return field(1, name) + field(5, tensor(value)) + field(20, 4)
+    if isinstance(value, Model):
+        return field(1, name) + field(6, value.graph()) + field(20, 5)
     if isinstance(value, (list, tuple)):
         floats = any(isinstance(v, float) for v in value)
         number, kind = (7, 6) if floats else (8, 7)
@@ -70,13 +73,23 @@ def value_info(name, dtype, dims):
 
 # --- models ---
 class Model:
-    def __init__(self, opset):
+    def __init__(self, opset, names=None):
+        self.names = names or itertools.count(1)
         self.opset, self.nodes, self.initializers, self.inputs, self.outputs = opset, [], [], [], []
-        self.arrays, self.expected, self.count = [], [], 0
+        self.arrays, self.expected = [], []
 
     def name(self):
-        self.count += 1
-        return f"v{self.count}"
+        return f"v{next(self.names)}"
+
+    def within(self):
+        """A graph for an attribute of a node; it may use the names that there are."""
+        return Model(self.opset, self.names)
+
+    def argument(self, dtype, dims):
+        """An input of such a graph."""
+        name = self.name()
+        self.inputs.append(value_info(name, dtype, dims))
+        return name
 
     def input(self, value, dtype=None, dims=None):
         array, name = np.asarray(value, dtype), self.name()
@@ -102,9 +115,11 @@ class Model:
         self.outputs.append(field(1, name))
         self.expected.append(None if expected is None else np.asarray(expected, dtype))
 
+    def graph(self):
+        return fields(1, self.nodes) + field(2, "g") + fields(5, self.initializers) + fields(11, self.inputs) + fields(12, self.outputs)
+
     def bytes(self):
-        graph = fields(1, self.nodes) + field(2, "g") + fields(5, self.initializers) + fields(11, self.inputs) + fields(12, self.outputs)
-        return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, self.opset))
+        return field(1, 8) + field(7, self.graph()) + field(8, field(1, "") + field(2, self.opset))
 
     def save(self, folder):
         path = os.path.join(folder, "model.onnx")
