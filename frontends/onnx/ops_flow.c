@@ -81,6 +81,12 @@ static bool bind_inputs(ir_onnx_node *n, const Onnx__GraphProto *body, const str
   return true;
 }
 
+/* VALUE as what is carried has it; checked when it runs where that is not certain. */
+static ir_value *as_carried(ir_onnx_node *n, ir_value *value, const ir_type *type) {
+  if (ir_type_relate(CONTEXT, ir_func_facts(n->im->func), type, value->type) != IR_TYPES_STRONGER) return value;
+  return ir_op_result(ir_build_with(&n->im->b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
+}
+
 /* Yields what the body gives: first its condition, which Rill has last, and does without where it is always true. */
 static bool yield_round(ir_onnx_node *n, const Onnx__GraphProto *body, const ir_value *always) {
   size_t carried = body->n_input - 2, count = body->n_output;
@@ -88,6 +94,7 @@ static bool yield_round(ir_onnx_node *n, const Onnx__GraphProto *body, const ir_
   int rank = again ? ir_onnx_rank(n, again) : -1;
   if (rank < 0) return false;
   bool stops = again != always;
+  for (size_t i = 0; i < carried; i++) outputs[1 + i] = as_carried(n, outputs[1 + i], n->im->b.region->args[1 + i]->type);
   memmove(outputs, outputs + 1, (count - 1) * sizeof *outputs);
   outputs[count - 1] = rank ? ir_onnx_reshape(n, again, 0, NULL) : again;
   return yield(n, outputs, count - !stops, count - 1 - carried, stops);

@@ -111,10 +111,54 @@ bool import_reshape_attrs(ir_onnx_node *n) {
   return reshape_to(n, as_exprs(n, shape, count), count, true);
 }
 
+/* Expressions as an i64 vector. */
+static ir_value *vector_of(ir_onnx_node *n, size_t count, const ir_expr *const *elements) {
+  ir_onnx_known *known = ir_onnx_known_new(n->im, IR_I64, 1, count);
+  memcpy(known->elements, elements, count * sizeof *elements);
+  return ir_onnx_materialize(n->im, known);
+}
+
+/* Input I, an integer vector of constant length, as i64; NULL after a report. */
+static ir_value *run_time_vector(ir_onnx_node *n, size_t i, size_t *count) {
+  ir_value *x = ir_onnx_in(n, i);
+  int rank = ir_onnx_rank(n, x);
+  int64_t length;
+  if (rank < 0) return NULL;
+  if (rank != 1 || !ir_onnx_dim(x, 0) || !ir_expr_is_int(ir_onnx_dim(x, 0), &length)) {
+    return ir_onnx_fail(n, "not implemented: input '%s' of unknown length that is only known when it runs", n->proto->input[i]), NULL;
+  }
+  *count = (size_t)length;
+  if (ir_type_dtype(x->type) == IR_I64) return x;
+  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, IR_I64)}));
+}
+
+#define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
+
+/* A shape that is only known when it runs: 0 gives way to the extent of x where it copies, -1 to what is left for it. */
+static const ir_onnx_known *run_time_shape(ir_onnx_node *n, bool zero_copies) {
+  size_t count;
+  ir_value *x = ir_onnx_in(n, 0), *shape = run_time_vector(n, 1, &count);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0 || !shape) return NULL;
+  const ir_expr *total = ir_onnx_dims_product(n, x, 0, (size_t)rank), **own = ir_new_array(&n->im->arena, const ir_expr *, count + 1);
+  if (!total) return ir_onnx_fail(n, "needs known extents"), NULL;
+  for (size_t i = 0; i < count; i++) own[i] = i < (size_t)rank ? ir_onnx_dim(x, i) : ir_expr_i64(CONTEXT, 0);
+  ir_value *one = ir_onnx_number(n, shape, 1);
+  if (zero_copies) shape = BUILD(IR_WHERE, BUILD(IR_EQUAL, shape, ir_onnx_number(n, shape, 0)), vector_of(n, count, own), shape);
+  ir_value *open = BUILD(IR_EQUAL, shape, ir_onnx_number(n, shape, -1));
+  ir_value *others = ir_onnx_reduce(n, IR_PROD, BUILD(IR_WHERE, open, one, shape), 0, NULL, false);
+  ir_value *left = BUILD(IR_DIVIDE, ir_build_scalar(&n->im->b, total, NULL, 0), BUILD(IR_MAXIMUM, others, one));
+  shape = BUILD(IR_WHERE, open, left, shape);
+  return shape ? ir_onnx_bind(n, n->proto->output[0], shape) : NULL;
+}
+
 bool import_reshape(ir_onnx_node *n) {
   const ir_onnx_known *shape = ir_onnx_in_known(n, 1);
   bool zero_copies = !ir_onnx_int(n, "allowzero", 0);
-  if (!shape) return ir_onnx_fail(n, "not implemented: a shape that is only known when it runs");
+  if (!shape) {
+    shape = run_time_shape(n, zero_copies);
+    return shape && ir_onnx_out(n, 0, ir_onnx_reshape(n, ir_onnx_in(n, 0), shape->count, shape->elements));
+  }
   return reshape_to(n, shape->elements, shape->count, zero_copies);
 }
 
@@ -321,13 +365,41 @@ bool import_slice_attrs(ir_onnx_node *n) {
   return slice(n, &s);
 }
 
+/* Input I, starts or ends: known, or bound when it runs, counted from the beginning and within the axis. */
+static const ir_expr *const *slice_ends(ir_onnx_node *n, size_t i, const struct slice *s, size_t *count) {
+  const ir_onnx_known *known = ir_onnx_in_known(n, i);
+  if (known) {
+    *count = known->count;
+    return known->elements;
+  }
+  ir_value *x = ir_onnx_in(n, 0), *ends = run_time_vector(n, i, count);
+  int rank = ir_onnx_rank(n, x);
+  if (rank < 0 || !ends) return NULL;
+  for (size_t k = 0; k < s->step_count; k++) {
+    if (s->steps[k] < 0) return ir_onnx_fail(n, "not implemented: input '%s' that is only known when it runs, with a negative step", n->proto->input[i]), NULL;
+  }
+  const ir_expr **extents = ir_new_array(&n->im->arena, const ir_expr *, *count + 1);
+  for (size_t k = 0; k < *count; k++) {
+    int axis = ir_onnx_axis(n, k < s->axis_count ? s->axes[k] : (int64_t)k, rank);
+    extents[k] = axis < 0 ? NULL : ir_onnx_dim(x, (size_t)axis);
+    if (!extents[k]) return ir_onnx_fail(n, "needs known extents"), NULL;
+  }
+  ir_value *zero = ir_onnx_number(n, ends, 0), *most = vector_of(n, *count, extents);
+  ends = BUILD(IR_WHERE, BUILD(IR_LESS, ends, zero), BUILD(IR_ADD, ends, most), ends);
+  ends = BUILD(IR_MINIMUM, BUILD(IR_MAXIMUM, ends, zero), most);
+  known = ends ? ir_onnx_bind(n, ir_arena_printf(&n->im->arena, "%s_%s", n->proto->output[0], i == 1 ? "start" : "end"), ends) : NULL;
+  return known ? known->elements : NULL;
+}
+
 bool import_slice(ir_onnx_node *n) {
-  const ir_onnx_known *starts = ir_onnx_in_known(n, 1), *ends = ir_onnx_in_known(n, 2);
-  if (!starts || !ends) return ir_onnx_fail(n, "not implemented: starts and ends that are only known when it runs");
-  struct slice s = {.starts = starts->elements, .ends = ends->elements, .count = starts->count};
-  if (ends->count != starts->count) return ir_onnx_fail(n, "starts and ends of different lengths");
+  struct slice s = {.count = 0};
+  size_t ends;
   if (ir_onnx_present(n, 3) && !ir_onnx_in_ints(n, 3, &s.axes, &s.axis_count)) return false;
   if (ir_onnx_present(n, 4) && !ir_onnx_in_ints(n, 4, &s.steps, &s.step_count)) return false;
+  s.starts = slice_ends(n, 1, &s, &s.count);
+  s.ends = s.starts ? slice_ends(n, 2, &s, &ends) : NULL;
+  if (!s.ends) return false;
+  if (ends != s.count) return ir_onnx_fail(n, "starts and ends of different lengths");
   if ((s.axis_count && s.axis_count != s.count) || (s.step_count && s.step_count != s.count)) return ir_onnx_fail(n, "axes or steps of another length than starts");
   return slice(n, &s);
 }
