@@ -33,6 +33,7 @@ struct ir_program {
   const void **constants;
   ir_map entries; /* ir_func -> address */
   ir_pool pool;
+  rill_plans plans;
   ir_threads *threads; /* NULL: the caller alone */
   ir_recorder launches; /* of the last run */
   uint64_t max_bytes; /* 0: no limit */

@@ -207,7 +207,7 @@ bool ir_llvm_run(ir_program *program, const char *entry, size_t count, ir_tensor
              func->param_count, func->result_count, count, result_count);
     return false;
   }
-  ir_run run = {.context = {take, give, fail, program->constants, program->threads ? parallel : NULL, launch}, .program = program};
+  ir_run run = {.context = {take, give, fail, program->constants, program->threads ? parallel : NULL, launch, 0, &program->plans}, .program = program};
   start_measuring(program);
   bool fine = returns_tensors(&run, func) && call(&run, func, count, arguments, results);
   ir_arena_free(&run.arena);

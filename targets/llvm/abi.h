@@ -23,6 +23,18 @@ typedef struct rill_failure {
 
 typedef struct rill_context rill_context;
 
+enum { RILL_PLANS = 8, RILL_PLAN_BLOCKS = 256 };
+/* Where blocks of memory were placed: the last few answers, so that calls with other extents in turn compute none anew. Plans
+ * of more blocks are not kept. */
+typedef struct rill_plans {
+  struct rill_plan {
+    const int64_t *live; /* which host.alloc; NULL: none */
+    int64_t count, total, bytes[RILL_PLAN_BLOCKS], offsets[RILL_PLAN_BLOCKS];
+  } at[RILL_PLANS];
+  int64_t next;  /* to be replaced */
+  int64_t made;  /* how many have been computed */
+} rill_plans;
+
 /* Rounds BEGIN to END of a loop whose rounds are independent; 0, or not where a check failed. */
 typedef int32_t rill_body(rill_context *context, void *data, int64_t begin, int64_t end);
 
@@ -38,6 +50,7 @@ struct rill_context {
   /* Only in code that is measured: before a kernel runs, with BYTES below 0, and after it, with the bytes of its buffers. */
   void (*launch)(rill_context *context, const char *kernel, int64_t bytes);
   int64_t depth; /* of calls of graph functions in each other; 0 where none runs */
+  rill_plans *plans; /* of this program or model */
 };
 enum { RILL_MOST_CALLS = 1000 }; /* in each other, as the interpreter takes them */
 

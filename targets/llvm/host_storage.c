@@ -41,8 +41,8 @@ void host_alloc(host *h, ir_op *op) {
     bytes[i] = host_extent(h, op->range, ir_get_expr_at(op, "bytes", i));
     LLVMBuildStore(B, bytes[i], host_number_at(h, sizes, i));
   }
-  LLVMValueRef args[] = {emit_i64(unit, (int64_t)count), sizes, live_list(h, op, count), offsets};
-  LLVMValueRef total = emit_call_support(&h->f, "rill_support_pack", unit->i64, 4, args);
+  LLVMValueRef args[] = {h->f.context, emit_i64(unit, (int64_t)count), sizes, live_list(h, op, count), offsets};
+  LLVMValueRef total = emit_call_support(&h->f, "rill_support_pack", unit->i64, 5, args);
   LLVMValueRef fits = LLVMBuildICmp(B, LLVMIntSGE, total, emit_i64(unit, 0), "");
   emit_require(&h->f, fits, op->range, ir_op_loc(op), no_total, 0, NULL);
   LLVMValueRef memory = emit_allocate(&h->f, host_own(h, h->region)->slot, total);

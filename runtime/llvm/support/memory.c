@@ -8,7 +8,7 @@ static bool live_together(const int64_t *live, int64_t a, int64_t b) {
 
 static int64_t padded(int64_t bytes) { return (bytes + (RILL_ALIGN - 1)) & -(int64_t)RILL_ALIGN; }
 
-int64_t rill_support_pack(int64_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets) {
+static int64_t pack(int64_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets) {
   const int64_t most = INT64_C(1) << 60;
   int64_t total = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -24,6 +24,35 @@ int64_t rill_support_pack(int64_t count, const int64_t *bytes, const int64_t *li
     if (at + size > total) total = at + size;
     if (total > most) return -1;
   }
+  return total;
+}
+
+static bool is_plan_of(const struct rill_plan *plan, int64_t count, const int64_t *bytes, const int64_t *live) {
+  if (plan->live != live || plan->count != count) return false;
+  for (int64_t i = 0; i < count; i++) {
+    if (plan->bytes[i] != bytes[i]) return false;
+  }
+  return true;
+}
+
+int64_t rill_support_pack(rill_context *context, int64_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets) {
+  rill_plans *plans = context->plans;
+  for (int64_t i = 0; i < RILL_PLANS; i++) {
+    const struct rill_plan *plan = &plans->at[i];
+    if (!is_plan_of(plan, count, bytes, live)) continue;
+    memcpy(offsets, plan->offsets, (size_t)count * sizeof *offsets);
+    return plan->total;
+  }
+  plans->made++;
+  int64_t total = pack(count, bytes, live, offsets);
+  if (total < 0 || count > RILL_PLAN_BLOCKS) return total;
+  struct rill_plan *plan = &plans->at[plans->next];
+  plans->next = (plans->next + 1) % RILL_PLANS;
+  plan->live = live;
+  plan->count = count;
+  plan->total = total;
+  memcpy(plan->bytes, bytes, (size_t)count * sizeof *bytes);
+  memcpy(plan->offsets, offsets, (size_t)count * sizeof *offsets);
   return total;
 }
 

@@ -468,6 +468,14 @@ int32_t rill_support_run(rill_model *model, DLTensor *const *in, DLTensor *const
 
 /* --- opening and closing --- */
 
+static bool make_plans(rill_model *model) {
+  rill_plans *plans = model->context.plans = take(&model->context, (int64_t)sizeof *plans);
+  if (!plans) return false;
+  for (int64_t i = 0; i < RILL_PLANS; i++) plans->at[i].live = NULL;
+  plans->next = plans->made = 0;
+  return true;
+}
+
 static bool make_lists(rill_model *model) {
   const rill_info *info = model->info;
   int64_t dims = 1;
@@ -476,7 +484,7 @@ static bool make_lists(rill_model *model) {
   model->outputs = take(&model->context, (info->output_count + 1) * (int64_t)sizeof *model->outputs);
   model->dims = take(&model->context, dims * (int64_t)sizeof *model->dims);
   model->ours = take(&model->context, info->output_count + 1);
-  return model->inputs && model->outputs && model->dims && model->ours;
+  return model->inputs && model->outputs && model->dims && model->ours && make_plans(model);
 }
 
 static bool same_bytes(const char *a, const char *b, int64_t count) {

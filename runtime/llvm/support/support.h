@@ -20,8 +20,9 @@ enum { RILL_ALIGN = 64, RILL_MOST_AXES = 32 };
 
 /* --- called by emitted code --- */
 
-/* Places COUNT blocks: see ir_pack of base/pack.h, which does the same. The total, negative where there is none. */
-int64_t rill_support_pack(int64_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets);
+/* Places COUNT blocks: see ir_pack of base/pack.h, which does the same. The total, negative where there is none. Plans that the
+ * context has are not computed anew. */
+int64_t rill_support_pack(rill_context *context, int64_t count, const int64_t *bytes, const int64_t *live, int64_t *offsets);
 /* Memory for a tensor of these extents; NULL after a report: FAILURE where no such tensor may exist. */
 void *rill_support_allocate(rill_context *context, const int64_t *dims, int64_t rank, int64_t element, const rill_failure *failure);
 
