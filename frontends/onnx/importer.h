@@ -146,6 +146,8 @@ int ir_onnx_axis(ir_onnx_node *n, int64_t axis, int rank);
 static inline const ir_expr *ir_onnx_dim(const ir_value *tensor, size_t i) { return ir_type_dim(tensor->type, i); }
 /* The product of extents [from, to). NULL where one is `?`. */
 const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, size_t from, size_t to);
+/* X in that dtype. */
+ir_value *ir_onnx_cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype);
 /* A 0-d number of the dtype of LIKE. */
 ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value);
 /* X reduced over axes; over all where COUNT is 0. */

@@ -125,7 +125,7 @@ ir_onnx_known *ir_onnx_bind(ir_onnx_node *n, const char *name, ir_value *x) {
     ir_map_put(&n->im->arena, &n->im->bound, dims[k], n->im);
   }
   if (!rank) x = ir_onnx_reshape(n, x, 1, &length);
-  if (dtype != IR_I64) x = ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(context, IR_I64)}));
+  x = ir_onnx_cast(n, x, IR_I64);
   ir_value *shape = IR_ONNX_BUILD(n, IR_TENSOR_TO_SHAPE, x);
   const ir_type *type = ir_type_shape(context, known->count, dims);
   return shape && ir_build_with(&n->im->b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1) ? known : NULL;
@@ -300,6 +300,11 @@ bool ir_onnx_remember(ir_onnx_node *n, const Onnx__TensorProto *literal) {
   ir_onnx_value *value = ir_onnx_find(n->im, n->proto->output[0]);
   if (value) value->literal = literal;
   return true;
+}
+
+ir_value *ir_onnx_cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
+  if (!x || ir_type_dtype(x->type) == dtype) return x;
+  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(n->im->context, dtype)}));
 }
 
 ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value) {

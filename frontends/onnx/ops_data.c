@@ -5,11 +5,6 @@
 #define CONTEXT (n->im->context)
 #define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
 
-static ir_value *cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
-  if (!x || ir_type_dtype(x->type) == dtype) return x;
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
-}
-
 static ir_value *take(ir_onnx_node *n, ir_value *x, ir_value *indices, int64_t axis) {
   return ir_build1(&n->im->b, IR_TAKE, IR_OPERANDS(x, indices), IR_SET({"axis", ir_attr_int(CONTEXT, axis)}));
 }
@@ -65,7 +60,7 @@ static ir_value *order_of_rows(ir_onnx_node *n, ir_value *rows, ir_value *at, co
   const ir_expr *single[] = {count, count, one};
   ir_value *a = ir_onnx_reshape(n, rows, 3, down), *b = ir_onnx_reshape(n, rows, 3, across);
   if (!a || !b) return NULL;
-  ir_value *differs = cast(n, differ(n, a, b), IR_I32);
+  ir_value *differs = ir_onnx_cast(n, differ(n, a, b), IR_I32);
   ir_value *where = ir_build1(&n->im->b, IR_ARGMAX, IR_OPERANDS(differs), IR_SET({"axis", ir_attr_int(CONTEXT, 2)}));
   ir_value *deciding[2], *parts[] = {b, a};
   const ir_expr *square[] = {count, count, width}, *flat[] = {count, count};
@@ -78,7 +73,7 @@ static ir_value *order_of_rows(ir_onnx_node *n, ir_value *rows, ir_value *at, co
   ir_value *earlier = BUILD(IR_LESS, at, ir_onnx_reshape(n, at, 2, column));
   ir_value *same = BUILD(IR_LOGICAL_NOT, differ(n, deciding[0], deciding[1]));
   ir_value *before = BUILD(IR_LOGICAL_OR, less(n, deciding[0], deciding[1]), BUILD(IR_LOGICAL_AND, same, earlier));
-  return order(n, over(n, IR_SUM, cast(n, before, IR_I64), "axis", 1));
+  return order(n, over(n, IR_SUM, ir_onnx_cast(n, before, IR_I64), "axis", 1));
 }
 
 /* The operand with AXIS in front and the others joined behind it. */
@@ -105,7 +100,7 @@ struct groups {
 static bool find_groups(ir_onnx_node *n, ir_value *sorting, ir_value *news, struct groups *g) {
   const ir_attr *axis = ir_attr_int(CONTEXT, 0);
   g->first = take(n, sorting, places(n, news), 0);
-  ir_value *so_far = ir_build1(&n->im->b, IR_CUMSUM, IR_OPERANDS(cast(n, news, IR_I64)), IR_SET({"axis", axis}));
+  ir_value *so_far = ir_build1(&n->im->b, IR_CUMSUM, IR_OPERANDS(ir_onnx_cast(n, news, IR_I64)), IR_SET({"axis", axis}));
   if (!g->first || !so_far) return false;
   ir_value *one = ir_onnx_number(n, so_far, 1), *group = BUILD(IR_SUBTRACT, so_far, one);
   g->inverse = take(n, group, order(n, sorting), 0);
@@ -138,7 +133,7 @@ bool import_unique(ir_onnx_node *n) {
   ir_value *before = BUILD(IR_MAXIMUM, BUILD(IR_SUBTRACT, at, ir_onnx_number(n, at, 1)), zero);
   ir_value *own = take(n, rows, sorting, 0), *last = take(n, own, before, 0);
   ir_value *news = own && last ? differ(n, own, last) : NULL;
-  if (!flat && news) news = cast(n, over(n, IR_MAX, cast(n, news, IR_I32), "axis", 1), IR_BOOL);
+  if (!flat && news) news = ir_onnx_cast(n, over(n, IR_MAX, ir_onnx_cast(n, news, IR_I32), "axis", 1), IR_BOOL);
   struct groups g;
   if (!news || !find_groups(n, sorting, BUILD(IR_LOGICAL_OR, news, BUILD(IR_EQUAL, at, zero)), &g) || (!sorted && !by_appearance(n, &g))) return false;
   ir_value *const outputs[] = {take(n, x, g.first, axis), g.first, g.inverse, g.counts};

@@ -8,11 +8,6 @@
 static const ir_attr *integer(ir_onnx_node *n, int64_t value) { return ir_attr_int(CONTEXT, value); }
 static const ir_attr *extent(ir_onnx_node *n, const ir_expr *value) { return ir_attr_expr(CONTEXT, value); }
 
-static ir_value *as_dtype(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
-  if (!x || ir_type_dtype(x->type) == dtype) return x;
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
-}
-
 /* --- repetition and order --- */
 bool import_tile(ir_onnx_node *n) {
   const ir_onnx_known *repeats = ir_onnx_in_extents(n, 1);
@@ -91,7 +86,7 @@ bool import_reverse_sequence(ir_onnx_node *n) {
   ir_value *t = ir_build1(&n->im->b, IR_ARANGE, NULL, 0, IR_SET({"end", extent(n, ir_onnx_dim(x, (size_t)time))}));
   if (!t) return false;
   t = along(n, t, (size_t)rank, (size_t)time);
-  lengths = along(n, as_dtype(n, lengths, IR_I64), (size_t)rank, (size_t)batch);
+  lengths = along(n, ir_onnx_cast(n, lengths, IR_I64), (size_t)rank, (size_t)batch);
   ir_value *back = BUILD(IR_SUBTRACT, BUILD(IR_SUBTRACT, lengths, ir_onnx_number(n, t, 1)), t);
   ir_value *index = BUILD(IR_WHERE, BUILD(IR_LESS, t, lengths), back, t);
   index = ir_build1(&n->im->b, IR_BROADCAST_TO, IR_OPERANDS(index), IR_SET({"shape", ir_attr_dims(CONTEXT, (size_t)rank, ir_type_dims(x->type))}));
@@ -104,7 +99,7 @@ bool import_one_hot(ir_onnx_node *n) {
   if (!depth || depth->count != 1) return depth ? ir_onnx_fail(n, "depth should be one number") : false;
   ir_value *indices = ir_onnx_in(n, 0), *values = ir_onnx_in(n, 2), *ends[2];
   if (!indices || !values) return false;
-  if (ir_is_float(ir_type_dtype(indices->type))) indices = as_dtype(n, indices, IR_I64);
+  if (ir_is_float(ir_type_dtype(indices->type))) indices = ir_onnx_cast(n, indices, IR_I64);
   for (int i = 0; i < 2; i++) {
     ir_value *at = ir_build_scalar(&n->im->b, ir_expr_i64(CONTEXT, i), NULL, 0);
     ends[i] = ir_build1(&n->im->b, IR_TAKE, IR_OPERANDS(values, at), IR_SET({"axis", integer(n, 0)}));

@@ -203,11 +203,6 @@ bool import_binary(ir_onnx_node *n) {
   return b && ir_onnx_out(n, 0, BUILD(n->row->code, a, b));
 }
 
-static ir_value *as_dtype(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
-  if (!x || ir_type_dtype(x->type) == dtype) return x;
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
-}
-
 /* What powers are computed in: it holds the base and the exponents. IR_DTYPE_UNKNOWN where there is none. */
 static ir_dtype power_dtype(ir_dtype base, ir_dtype exponent) {
   bool floats = ir_is_float(base), wide = ir_dtypes[exponent].bits > (ir_is_float(exponent) ? ir_dtypes[base].bits : 16);
@@ -225,8 +220,8 @@ bool import_pow(ir_onnx_node *n) {
   if (!b) return false;
   ir_dtype dtype = ir_type_dtype(a->type), other = ir_type_dtype(b->type), wide = power_dtype(dtype, other);
   if (wide == IR_DTYPE_UNKNOWN) return ir_onnx_fail(n, "not implemented: powers of %s with exponents of %s", ir_dtype_name(dtype), ir_dtype_name(other));
-  ir_value *y = BUILD(IR_POWER, as_dtype(n, a, wide), as_dtype(n, b, wide));
-  return ir_onnx_out(n, 0, as_dtype(n, y, dtype));
+  ir_value *y = BUILD(IR_POWER, ir_onnx_cast(n, a, wide), ir_onnx_cast(n, b, wide));
+  return ir_onnx_out(n, 0, ir_onnx_cast(n, y, dtype));
 }
 
 bool import_bitshift(ir_onnx_node *n) {

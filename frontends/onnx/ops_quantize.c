@@ -6,11 +6,6 @@
 #define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
 #define CONTEXT (n->im->context)
 
-static ir_value *cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
-  if (!x || ir_type_dtype(x->type) == dtype) return x;
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
-}
-
 /* A scale or a zero point: one element of an axis counts for all. NULL after a report. */
 static ir_value *parameter(ir_onnx_node *n, size_t i) {
   ir_value *value = ir_onnx_in(n, i);
@@ -52,7 +47,7 @@ bool import_quantize(ir_onnx_node *n) {
   if (dtype == IR_DTYPE_UNKNOWN) return ir_onnx_fail(n, "not implemented: the element type that output_dtype says");
   bool saturates = ir_onnx_int(n, "saturate", 1) != 0;
   if (!saturates && ir_is_float(dtype)) return ir_onnx_fail(n, "not implemented: saturate = 0");
-  if (!ir_is_float(ir_type_dtype(x->type))) x = cast(n, x, ir_type_dtype(scale->type));
+  if (!ir_is_float(ir_type_dtype(x->type))) x = ir_onnx_cast(n, x, ir_type_dtype(scale->type));
   return ir_onnx_out(n, 0, quantize(n, x, scale, zero ? zero : zero_of(n, dtype), dtype, ir_onnx_int(n, "axis", 1)));
 }
 
@@ -74,7 +69,7 @@ bool import_dynamic_quantize(ir_onnx_node *n) {
   ir_value *low = BUILD(IR_MINIMUM, ir_onnx_reduce(n, IR_MIN, x, 0, NULL, false), zero);
   ir_value *scale = BUILD(IR_DIVIDE, BUILD(IR_SUBTRACT, high, low), most);
   ir_value *at = BUILD(IR_MINIMUM, BUILD(IR_MAXIMUM, BUILD(IR_SUBTRACT, zero, BUILD(IR_DIVIDE, low, scale)), zero), most);
-  ir_value *point = cast(n, BUILD(IR_ROUND, at), IR_U8);
+  ir_value *point = ir_onnx_cast(n, BUILD(IR_ROUND, at), IR_U8);
   return ir_onnx_out(n, 0, quantize(n, x, scale, point, IR_U8, 0)) && ir_onnx_out(n, 1, scale) && ir_onnx_out(n, 2, point);
 }
 
@@ -90,10 +85,10 @@ static ir_value *along(ir_onnx_node *n, ir_value *part, size_t behind) {
 
 /* Input I less the zero point that input ZERO is, in i32; a vector of zero points as `along`. */
 static ir_value *difference(ir_onnx_node *n, size_t i, size_t zero, size_t behind) {
-  ir_value *x = cast(n, ir_onnx_in(n, i), IR_I32);
+  ir_value *x = ir_onnx_cast(n, ir_onnx_in(n, i), IR_I32);
   if (!x || !ir_onnx_present(n, zero)) return x;
   ir_value *point = along(n, parameter(n, zero), behind);
-  return point ? BUILD(IR_SUBTRACT, x, cast(n, point, IR_I32)) : NULL;
+  return point ? BUILD(IR_SUBTRACT, x, ir_onnx_cast(n, point, IR_I32)) : NULL;
 }
 
 /* How many axes a weight has behind that of the output channels; 0 after a report. */
@@ -111,8 +106,8 @@ bool import_matmul_integer(ir_onnx_node *n) {
 /* An i32 product as numbers, quantized anew. */
 static ir_value *requantized(ir_onnx_node *n, ir_value *product, ir_value *a_scale, ir_value *b_scale, ir_value *scale, ir_value *zero) {
   ir_dtype dtype = ir_type_dtype(scale->type);
-  ir_value *number = cast(n, product, dtype);
-  ir_value *real = number ? BUILD(IR_MULTIPLY, number, BUILD(IR_MULTIPLY, cast(n, a_scale, dtype), cast(n, b_scale, dtype))) : NULL;
+  ir_value *number = ir_onnx_cast(n, product, dtype);
+  ir_value *real = number ? BUILD(IR_MULTIPLY, number, BUILD(IR_MULTIPLY, ir_onnx_cast(n, a_scale, dtype), ir_onnx_cast(n, b_scale, dtype))) : NULL;
   return quantize(n, real, scale, zero, ir_type_dtype(zero->type), -1);
 }
 
@@ -150,5 +145,5 @@ bool import_qlinear_conv(ir_onnx_node *n) {
 bool import_cast_like(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0), *like = ir_onnx_in(n, 1);
   ir_onnx_ignore(n, "saturate");
-  return x && like && ir_onnx_out(n, 0, cast(n, x, ir_type_dtype(like->type)));
+  return x && like && ir_onnx_out(n, 0, ir_onnx_cast(n, x, ir_type_dtype(like->type)));
 }

@@ -25,10 +25,6 @@ static ir_value *reduced(ir_onnx_node *n, ir_opcode code, ir_value *x, const str
   return r->nothing ? x : ir_onnx_reduce(n, code, x, r->count, r->axes, r->keep);
 }
 
-static ir_value *cast(ir_onnx_node *n, ir_value *x, ir_dtype dtype) {
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)}));
-}
-
 /* The number of elements that are reduced to one; NULL where an extent is not known. */
 static const ir_expr *reduced_count(ir_onnx_node *n, const ir_value *x, const struct reduction *r) {
   int rank = ir_onnx_rank(n, x);
@@ -48,8 +44,8 @@ static ir_value *mean_of_integers(ir_onnx_node *n, ir_value *x, const struct red
   const ir_expr *count = reduced_count(n, x, r);
   if (!count) return ir_onnx_fail(n, "needs known extents"), NULL;
   ir_value *number = ir_build_scalar(&n->im->b, ir_expr_cast(CONTEXT, count, wide), NULL, 0);
-  ir_value *sum = reduced(n, IR_SUM, cast(n, x, wide), r);
-  return sum ? cast(n, BUILD(IR_DIVIDE, sum, number), dtype) : NULL;
+  ir_value *sum = reduced(n, IR_SUM, ir_onnx_cast(n, x, wide), r);
+  return sum ? ir_onnx_cast(n, BUILD(IR_DIVIDE, sum, number), dtype) : NULL;
 }
 
 bool import_reduce(ir_onnx_node *n) {

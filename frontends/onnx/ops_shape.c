@@ -128,8 +128,7 @@ static ir_value *run_time_vector(ir_onnx_node *n, size_t i, size_t *count) {
     return ir_onnx_fail(n, "not implemented: input '%s' of unknown length that is only known when it runs", n->proto->input[i]), NULL;
   }
   *count = (size_t)length;
-  if (ir_type_dtype(x->type) == IR_I64) return x;
-  return ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, IR_I64)}));
+  return ir_onnx_cast(n, x, IR_I64);
 }
 
 #define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
