@@ -235,12 +235,16 @@ static const ir_op *top_of(const ir_op *op) {
   return op;
 }
 
+/* From one nest to another. What statements outside of nests use stays in the kernel that they and the nests are. */
 static bool is_handed_on(const ir_value *buffer) {
   const ir_op *first = buffer->uses ? top_of(buffer->uses->user) : NULL;
+  bool handed_on = false;
   ir_each_use(use, buffer) {
-    if (top_of(use->user) != first) return true;
+    const ir_op *top = top_of(use->user);
+    if (!ir_is(top, IR_FOR) && !ir_is(top, IR_COMPUTE)) return false;
+    handed_on |= top != first;
   }
-  return false;
+  return handed_on;
 }
 
 /* A local temporary that stayed whole must have constant extents: else it is global memory. On a device what one nest hands
