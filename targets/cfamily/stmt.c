@@ -72,7 +72,8 @@ static void emit_alloc(c_function *f, ir_op *op) {
     c_line(f, "%s %s;", c_type(dtype), buffer->name);
   } else if (shared) {
     int64_t bytes = 0;
-    ir_dtype_bytes(dtype, count, &bytes);
+    ir_dtype held = ir_is_float(dtype) && ir_dtypes[dtype].bits < 32 ? IR_F32 : dtype;
+    ir_dtype_bytes(held, count, &bytes);
     f->shared_bytes += bytes;
     ir_text_printf(&f->shared, "  %s%s %s[%lld];\n", f->file->dialect->shared, c_type(dtype), buffer->name, (long long)(count ? count : 1));
   } else {
