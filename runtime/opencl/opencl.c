@@ -28,8 +28,8 @@ struct ir_device {
   size_t kernel_count;
   ir_device_block *kept[KEPT_BLOCKS];
   size_t kept_count;
-  cl_ulong most_bytes, local_bytes; /* of one buffer; of a workgroup's memory */
-  size_t most_invocations;
+  cl_ulong most_bytes, shared_bytes; /* of one buffer; of a workgroup's memory */
+  size_t most_invocations, most_on_axis[3];
 };
 
 /* --- errors --- */
@@ -56,6 +56,14 @@ static const char *error_name(cl_int code) {
 static bool check(ir_device *device, cl_int code, const char *function) {
   if (code == CL_SUCCESS) return true;
   ir_error_in(device->diags, "opencl", "%s: %s (%d)", function, error_name(code), code);
+  return false;
+}
+
+/* The same for a function that was asked for KERNEL. */
+static bool check_kernel(ir_device *device, const ir_kernel *kernel, cl_int code, const char *function) {
+  if (code == CL_SUCCESS) return true;
+  const ir_item *item = &kernel->func->item;
+  ir_error(device->diags, item->range, "opencl: @%s: %s: %s (%d)", item->name->text, function, error_name(code), code);
   return false;
 }
 
@@ -159,16 +167,45 @@ static bool build(ir_device *device, ir_module *module) {
   return fine;
 }
 
-static bool fits(ir_device *device) {
+static void read_limits(ir_device *device) {
+  clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof device->most_bytes, &device->most_bytes, NULL);
+  clGetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->shared_bytes, &device->shared_bytes, NULL);
+  clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->most_invocations, &device->most_invocations, NULL);
+  clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof device->most_on_axis, device->most_on_axis, NULL);
+}
+
+static bool within(ir_device *device, const ir_kernel *kernel, const char *what, uint64_t has, uint64_t most, const char *limit) {
+  if (has <= most) return true;
+  ir_error(device->diags, kernel->func->item.range, "opencl: @%s has %s of %llu, the device takes %llu at most (%s)", kernel->func->item.name->text, what,
+           (unsigned long long)has, (unsigned long long)most, limit);
+  return false;
+}
+
+static bool fits(ir_device *device, const ir_kernel *kernel) {
+  uint64_t invocations = 1;
+  for (size_t i = 0; i < 3; i++) {
+    if (!within(device, kernel, "a workgroup", (uint64_t)kernel->local[i], device->most_on_axis[i], "CL_DEVICE_MAX_WORK_ITEM_SIZES")) return false;
+    invocations *= (uint64_t)kernel->local[i];
+  }
+  return within(device, kernel, "a workgroup", invocations, device->most_invocations, "CL_DEVICE_MAX_WORK_GROUP_SIZE");
+}
+
+static bool all_fit(ir_device *device) {
   for (size_t i = 0; i < device->kernel_count; i++) {
-    const ir_kernel *kernel = &device->kernels[i];
-    int64_t size = kernel->local[0] * kernel->local[1] * kernel->local[2];
-    if ((uint64_t)size <= device->most_invocations) continue;
-    ir_error(device->diags, kernel->func->item.range, "opencl: @%s has workgroups of %lld invocations, the device takes %zu at most", kernel->func->item.name->text,
-             (long long)size, device->most_invocations);
-    return false;
+    if (!fits(device, &device->kernels[i])) return false;
   }
   return true;
+}
+
+/* What the driver's compiler made of a kernel may need more than the kernel says. */
+static bool made_fits(ir_device *device, const ir_kernel *kernel, cl_kernel made) {
+  cl_ulong shared = 0;
+  size_t invocations = 0;
+  cl_int code = clGetKernelWorkGroupInfo(made, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof shared, &shared, NULL);
+  if (code == CL_SUCCESS) code = clGetKernelWorkGroupInfo(made, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof invocations, &invocations, NULL);
+  return check_kernel(device, kernel, code, "clGetKernelWorkGroupInfo") &&
+         within(device, kernel, "workgroup memory", shared, device->shared_bytes, "CL_DEVICE_LOCAL_MEM_SIZE") &&
+         within(device, kernel, "a workgroup", (uint64_t)(kernel->local[0] * kernel->local[1] * kernel->local[2]), invocations, "CL_KERNEL_WORK_GROUP_SIZE");
 }
 
 static void release(ir_device *device);
@@ -180,10 +217,9 @@ static ir_device *open(ir_module *module, const ir_kernel *kernels, size_t count
   bool fine = choose(device, options->device);
   cl_int code = CL_SUCCESS;
   if (fine) {
-    clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof device->most_bytes, &device->most_bytes, NULL);
-    clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->most_invocations, &device->most_invocations, NULL);
+    read_limits(device);
     device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
-    fine = check(device, code, "clCreateContext") && fits(device);
+    fine = check(device, code, "clCreateContext") && all_fit(device);
   }
   if (fine) {
     device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
@@ -204,7 +240,7 @@ static ir_device_block *take(ir_device *device, size_t bytes) {
     return block;
   }
   if (bytes > device->most_bytes) {
-    ir_error_in(device->diags, "opencl", "a buffer of %zu bytes: the device takes %llu at most", bytes, (unsigned long long)device->most_bytes);
+    ir_error_in(device->diags, "opencl", "a buffer of %zu bytes: the device takes %llu at most (CL_DEVICE_MAX_MEM_ALLOC_SIZE)", bytes, (unsigned long long)device->most_bytes);
     return NULL;
   }
   cl_int code;
@@ -241,9 +277,14 @@ static bool copy_slice(ir_device *device, ir_device_slice to, ir_device_slice fr
 /* --- launching --- */
 
 static cl_kernel kernel_of(ir_device *device, size_t number) {
+  const ir_kernel *kernel = &device->kernels[number];
+  if (device->made[number]) return device->made[number];
   cl_int code = CL_SUCCESS;
-  if (!device->made[number]) device->made[number] = clCreateKernel(device->program, device->kernels[number].name, &code);
-  return check(device, code, "clCreateKernel") ? device->made[number] : NULL;
+  cl_kernel made = clCreateKernel(device->program, kernel->name, &code);
+  if (!check_kernel(device, kernel, code, "clCreateKernel")) return NULL;
+  if (made_fits(device, kernel, made)) return device->made[number] = made;
+  clReleaseKernel(made);
+  return NULL;
 }
 
 static size_t element_bytes(ir_dtype dtype) { return ir_dtypes[dtype].bits / 8; }
@@ -263,7 +304,7 @@ static bool set_arguments(ir_device *device, cl_kernel made, const ir_kernel *ke
     float wide = narrow ? (float)ir_float_from_bits(dtype, scalars[i]) : 0;
     code = narrow ? clSetKernelArg(made, at++, sizeof wide, &wide) : clSetKernelArg(made, at++, element_bytes(dtype), &scalars[i]);
   }
-  return check(device, code, "clSetKernelArg");
+  return check_kernel(device, kernel, code, "clSetKernelArg");
 }
 
 static bool launch(ir_device *device, size_t number, const ir_device_slice *buffers, const uint64_t *scalars, const int64_t groups[3]) {
@@ -275,7 +316,8 @@ static bool launch(ir_device *device, size_t number, const ir_device_slice *buff
     local[i] = (size_t)kernel->local[i];
     global[i] = local[i] * (size_t)groups[i];
   }
-  return check(device, clEnqueueNDRangeKernel(device->queue, made, 3, NULL, global, local, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+  cl_int code = clEnqueueNDRangeKernel(device->queue, made, 3, NULL, global, local, 0, NULL, NULL);
+  return check_kernel(device, kernel, code, "clEnqueueNDRangeKernel");
 }
 
 static bool finish(ir_device *device) { return check(device, clFinish(device->queue), "clFinish"); }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-bool vk_check(ir_device *device, VkResult result, const char *function) {
+static const char *text_of(VkResult result) {
   static const struct {
     VkResult result;
     const char *text;
@@ -22,12 +22,22 @@ bool vk_check(ir_device *device, VkResult result, const char *function) {
       {VK_ERROR_TOO_MANY_OBJECTS, "too many objects"},
       {VK_ERROR_INVALID_SHADER_NV, "the driver refuses the kernels"},
   };
-  if (result == VK_SUCCESS) return !device->refused;
-  const char *text = "unknown error";
   for (size_t i = 0; i < ir_count_of(texts); i++) {
-    if (texts[i].result == result) text = texts[i].text;
+    if (texts[i].result == result) return texts[i].text;
   }
-  ir_error_in(device->diags, "vulkan", "%s: %s (%d)", function, text, (int)result);
+  return "unknown error";
+}
+
+bool vk_check(ir_device *device, VkResult result, const char *function) {
+  if (result == VK_SUCCESS) return !device->refused;
+  ir_error_in(device->diags, "vulkan", "%s: %s (%d)", function, text_of(result), (int)result);
+  return false;
+}
+
+bool vk_check_kernel(ir_device *device, const ir_kernel *kernel, VkResult result, const char *function) {
+  if (result == VK_SUCCESS) return !device->refused;
+  const ir_item *item = &kernel->func->item;
+  ir_error(device->diags, item->range, "vulkan: @%s: %s: %s (%d)", item->name->text, function, text_of(result), (int)result);
   return false;
 }
 

@@ -51,13 +51,13 @@ static bool make_layouts(ir_device *device, const ir_kernel *kernel, vk_kernel *
   made->constants = (uint32_t)ir_spirv_scalars(kernel, made->offsets);
   const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, made->constants};
   const VkDescriptorSetLayoutCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = (uint32_t)kernel->buffer_count, .pBindings = bindings};
-  if (!vk_check(device, vkCreateDescriptorSetLayout(device->device, &sets, NULL, &made->sets), "vkCreateDescriptorSetLayout")) return false;
+  if (!vk_check_kernel(device, kernel, vkCreateDescriptorSetLayout(device->device, &sets, NULL, &made->sets), "vkCreateDescriptorSetLayout")) return false;
   const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .setLayoutCount = 1,
                                              .pSetLayouts = &made->sets,
                                              .pushConstantRangeCount = made->constants > 0,
                                              .pPushConstantRanges = &range};
-  return vk_check(device, vkCreatePipelineLayout(device->device, &layout, NULL, &made->layout), "vkCreatePipelineLayout");
+  return vk_check_kernel(device, kernel, vkCreatePipelineLayout(device->device, &layout, NULL, &made->layout), "vkCreatePipelineLayout");
 }
 
 static bool make_pipeline(ir_device *device, const ir_kernel *kernel, vk_kernel *made) {
@@ -67,7 +67,7 @@ static bool make_pipeline(ir_device *device, const ir_kernel *kernel, vk_kernel 
                                                       .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                                                       .module = device->shaders,
                                                       .pName = kernel->name}};
-  return vk_check(device, vkCreateComputePipelines(device->device, device->pipelines, 1, &info, NULL, &made->pipeline), "vkCreateComputePipelines");
+  return vk_check_kernel(device, kernel, vkCreateComputePipelines(device->device, device->pipelines, 1, &info, NULL, &made->pipeline), "vkCreateComputePipelines");
 }
 
 /* --- launches --- */
@@ -90,18 +90,18 @@ static VkResult allocate(ir_device *device, const vk_kernel *made, VkDescriptorS
 }
 
 /* A set for one launch; where the pool is empty, that of the launches before it. */
-static bool new_set(ir_device *device, const vk_kernel *made, VkDescriptorSet *set) {
+static bool new_set(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, VkDescriptorSet *set) {
   VkResult result = allocate(device, made, set);
   bool empty = result == VK_ERROR_OUT_OF_POOL_MEMORY || result == VK_ERROR_FRAGMENTED_POOL;
   if (empty && device->recording) result = vk_finish(device) ? allocate(device, made, set) : VK_ERROR_UNKNOWN;
-  return vk_check(device, result, "vkAllocateDescriptorSets");
+  return vk_check_kernel(device, kernel, result, "vkAllocateDescriptorSets");
 }
 
 static bool bind(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const ir_device_slice *buffers, VkDescriptorSet *set) {
   ir_arena arena = {0};
   VkDescriptorBufferInfo *infos = ir_new_array(&arena, VkDescriptorBufferInfo, kernel->buffer_count + 1);
   VkWriteDescriptorSet *writes = ir_new_array(&arena, VkWriteDescriptorSet, kernel->buffer_count + 1);
-  bool fine = new_set(device, made, set);
+  bool fine = new_set(device, kernel, made, set);
   for (size_t i = 0; fine && i < kernel->buffer_count; i++) {
     fine = describe(device, kernel, buffers[i], &infos[i]);
     writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

@@ -62,6 +62,8 @@ struct ir_device {
 
 /* RESULT, of FUNCTION: reports and returns false unless it is VK_SUCCESS. */
 bool vk_check(ir_device *device, VkResult result, const char *function);
+/* The same for a function that was asked for KERNEL. */
+bool vk_check_kernel(ir_device *device, const ir_kernel *kernel, VkResult result, const char *function);
 
 /* --- instances and devices (choose.c) --- */
 size_t vk_list(ir_text *out);
