@@ -9,13 +9,11 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-enum { SIDES = 2 };
-
 /* A kernel with its arguments, and what the sides made of them. */
 struct trial {
   const ir_alone *alone;
   ir_tensor **inputs;
-  ir_tensor **results[SIDES];
+  ir_tensor **results[IR_COMPARED];
 };
 
 struct comparing {
@@ -23,8 +21,9 @@ struct comparing {
   ir_tool *tool;
   ir_module *module;
   ir_interp *host;
-  ir_executor *sides[SIDES]; /* the first one is right */
-  const char *names[SIDES];
+  ir_executor *sides[IR_COMPARED]; /* the first one is right */
+  const char *names[IR_COMPARED];
+  ir_module *copies[IR_COMPARED]; /* of a side that has loops of its own */
   ir_map alone; /* ir_func -> ir_alone */
   ir_tolerance tolerance;
   const char *folder;
@@ -117,7 +116,7 @@ static ir_diag *find_difference(struct comparing *c, const struct trial *t) {
 }
 
 static ir_diag *try(struct comparing *c, struct trial *t) {
-  for (size_t side = 0; side < SIDES; side++) {
+  for (size_t side = 0; side < IR_COMPARED; side++) {
     if (run_side(c, t, side)) continue;
     return ir_error(c->tool->diags, t->alone->kernel->item.range, "launch %zu, @%s: does not run on %s", c->launches, t->alone->kernel->item.name->text, c->names[side]);
   }
@@ -127,7 +126,7 @@ static ir_diag *try(struct comparing *c, struct trial *t) {
 static void free_trial(const struct trial *t) {
   const ir_func *func = t->alone->func;
   for (size_t i = 0; i < func->param_count; i++) ir_tensor_release(t->inputs[i]);
-  for (size_t side = 0; side < SIDES; side++) {
+  for (size_t side = 0; side < IR_COMPARED; side++) {
     for (size_t i = 0; i < func->result_count; i++) ir_tensor_release(t->results[side][i]);
   }
 }
@@ -139,7 +138,7 @@ static bool launch(void *user, ir_func *kernel, size_t count, ir_object *const *
   const ir_func *func = t.alone->func;
   c->launches++;
   t.inputs = ir_new_array(&c->tool->arena, ir_tensor *, func->param_count + 1);
-  for (size_t side = 0; side < SIDES; side++) t.results[side] = ir_new_array(&c->tool->arena, ir_tensor *, func->result_count + 1);
+  for (size_t side = 0; side < IR_COMPARED; side++) t.results[side] = ir_new_array(&c->tool->arena, ir_tensor *, func->result_count + 1);
   for (size_t i = 0; i < func->param_count; i++) t.inputs[i] = input(arguments[t.alone->from[i].argument], t.alone->from[i].axis);
   c->fault = try(c, &t);
   c->faulty = t;
@@ -170,8 +169,9 @@ static ir_run_stats compare_stats(ir_executor *executor) { return ir_interp_run_
 static void compare_free(ir_executor *executor) {
   struct comparing *c = (struct comparing *)executor;
   ir_interp_free(c->host);
-  for (size_t side = 0; side < SIDES; side++) {
+  for (size_t side = 0; side < IR_COMPARED; side++) {
     if (c->sides[side]) c->sides[side]->free(c->sides[side]);
+    ir_module_free(c->copies[side]);
   }
 }
 
@@ -190,15 +190,40 @@ static bool set_apart(struct comparing *c) {
   return true;
 }
 
-ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options, ir_tolerance tolerance, const char *folder) {
+/* A copy of the module in the loops of one side. Constants, which only the host program has, are left out. */
+static bool copy_for(struct comparing *c, size_t number, const ir_compared *side, const ir_pipeline_options *how) {
+  ir_text text = {0};
+  ir_print_module(&text, c->module, &(ir_print_options){.elide_above = 64});
+  const char *kept = ir_arena_copy(&c->tool->arena, text.at, text.length);
+  const ir_source *source = ir_source_add(c->tool->diags, side->name, kept, text.length, 1);
+  ir_text_free(&text);
+  ir_module *module = source ? ir_tool_parse(c->tool, source, "-", &(ir_parse_options){.allow_elided = true}) : NULL;
+  c->copies[number] = module;
+  const ir_opt_site site = {.diags = c->tool->diags, .arena = &c->tool->arena, .where = "ir-run"};
+  ir_pipeline kernels = {0};
+  return module && ir_pipeline_parse(&site, &kernels, ir_lit("dce")) && ir_pipeline_run(module, &kernels, how) && ir_pipeline_run(module, &side->loops, how);
+}
+
+static ir_executor *open_side(struct comparing *c, size_t number, const ir_compared *side, const ir_executor_options *options, const ir_pipeline_options *how) {
+  if (side->own && !copy_for(c, number, side, how)) return NULL;
+  ir_module *module = side->own ? c->copies[number] : c->module;
+  return strcmp(side->name, "interp") ? ir_executor_plugin(c->tool, module, side->name, options) : ir_executor_interp(c->tool, module, options);
+}
+
+ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const ir_compared sides[IR_COMPARED], const ir_executor_options *options, const ir_pipeline_options *how, ir_tolerance tolerance,
+                                 const char *folder) {
   struct comparing *c = ir_new(&tool->arena, struct comparing);
-  *c = (struct comparing){.base = {compare_run, compare_stats, compare_free}, .tool = tool, .module = module, .names = {"interp", name}, .tolerance = tolerance, .folder = folder};
+  *c = (struct comparing){.base = {compare_run, compare_stats, compare_free}, .tool = tool, .module = module, .tolerance = tolerance, .folder = folder};
   if (!set_apart(c)) return NULL;
   const ir_interp_options settings = {.checked = options->checked != 2, .measured = options->measured, .launch = launch, .user = c};
   c->host = ir_interp_new(module, &settings);
-  c->sides[0] = ir_executor_interp(tool, module, options);
-  c->sides[1] = ir_executor_plugin(tool, module, name, options);
-  if (c->sides[1]) return &c->base;
+  bool fine = true;
+  for (size_t i = 0; i < IR_COMPARED; i++) {
+    c->names[i] = sides[i].name;
+    c->sides[i] = fine ? open_side(c, i, &sides[i], options, how) : NULL;
+    fine = fine && c->sides[i];
+  }
+  if (fine) return &c->base;
   compare_free(&c->base);
   return NULL;
 }

@@ -11,11 +11,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ON_INTERP };
-/* What --target and --compare name, and whose pipeline makes a module ready for it. */
+enum { ON_INTERP, ON_LLVM, ON_OPENCL, ON_VULKAN };
+/* What --target names, and whose pipeline makes a module ready for it. */
 static const struct {
   const char *name, *pipeline;
 } targets[] = {{"interp", NULL}, {"llvm", "llvm"}, {"opencl", "opencl"}, {"vulkan", "spirv"}};
+/* What --compare names: who is right, and who is looked at. */
+static const int pairs[][IR_COMPARED] = {
+    {ON_INTERP, ON_INTERP}, {ON_INTERP, ON_LLVM}, {ON_INTERP, ON_OPENCL}, {ON_INTERP, ON_VULKAN}, {ON_LLVM, ON_OPENCL}, {ON_LLVM, ON_VULKAN}, {ON_OPENCL, ON_VULKAN},
+};
 enum { STATS_OFF, STATS_TEXT, STATS_JSON };
 
 struct options {
@@ -41,7 +45,7 @@ static const ir_opt rows[] = {
     ROW(STRINGS, expect, "expect", NULL, "what the results should be, in order", .value = "FILE.npy"),
     ROW(FLOAT, rtol, "rtol", "1e-3", "relative tolerance of --expect, and of --compare, which wants equal bits where neither is given", .max = INT64_MAX),
     ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of both", .max = INT64_MAX),
-    ROW(CHOICE, compare, "compare", "off|interp,llvm|interp,opencl|interp,vulkan", "off", "run each kernel on both with equal arguments, up to the first that differs"),
+    ROW(CHOICE, compare, "compare", "off|interp,llvm|interp,opencl|interp,vulkan|llvm,opencl|llvm,vulkan|opencl,vulkan", "off", "run each kernel on both with equal arguments, up to the first that differs"),
     ROW(STRING, keep, "keep", "differs", "the folder where --compare keeps a kernel that differs, with its inputs", .value = "FOLDER"),
     ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
     ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
@@ -66,6 +70,7 @@ struct job {
   ir_args args;
   double compile_seconds, run_seconds;
   ir_run_stats stats; /* of the first run */
+  bool lowered;       /* the module was, when it came */
 };
 
 static int by_value(const void *a, const void *b) {
@@ -102,23 +107,37 @@ static void hide_others(ir_module *module, const ir_func *entry) {
   }
 }
 
-/* The target, or the one that --compare compares with. */
-static int target_of(const struct job *job) { return job->options.compare ? job->options.compare : job->options.target; }
+static const int *pair_of(const struct job *job) { return pairs[job->options.compare]; }
+
+/* Two compiled executors have loops of their own for each kernel: they part where loops are made. */
+static bool parts(const struct job *job) { return pair_of(job)[0] != ON_INTERP; }
+
+/* The default pipeline of TARGET, behind a clean-up. */
+static bool pipeline_of(struct job *job, int target, ir_pipeline *pipeline) {
+  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-run"};
+  const char *preset = ir_arena_printf(&job->tool.arena, "dce,default{target=%s}", targets[target].pipeline);
+  *pipeline = (ir_pipeline){0};
+  return ir_pipeline_parse(&site, pipeline, ir_slice_of(preset));
+}
+
+/* How many of its passes make kernels, whose loops the others make. */
+static size_t kernels_made(const ir_pipeline *pipeline) {
+  size_t at = 0;
+  while (strcmp(pipeline->at[at].pass->name, "call-tir-rewrite")) at++;
+  return at + 1;
+}
 
 /* The default pipeline of a compiled target, unless the module is lowered already. */
 static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
-  if (job->options.target == ON_INTERP && !job->options.compare) {
-    const ir_pipeline none = {0};
-    return ir_pipeline_run(module, &none, &job->options.run);
-  }
-  const ir_opt_site site = {.diags = job->tool.diags, .arena = &job->tool.arena, .where = "ir-run"};
   ir_pipeline pipeline = {0};
-  const char *preset = ir_arena_printf(&job->tool.arena, "dce,default{target=%s}", targets[target_of(job)].pipeline);
-  if (!ir_pipeline_parse(&site, &pipeline, ir_slice_of(preset))) return false;
+  int target = job->options.compare ? pair_of(job)[1] : job->options.target;
+  if (target == ON_INTERP) return ir_pipeline_run(module, &pipeline, &job->options.run);
+  if (!pipeline_of(job, target, &pipeline)) return false;
   hide_others(module, entry);
-  bool lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
+  job->lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
                  !ir_property_violation(module, IR_PROPERTY_NO_DATAFLOW) && !ir_property_violation(module, IR_PROPERTY_BUFFERS);
-  if (lowered) pipeline.count = 1;
+  if (parts(job)) pipeline.count = kernels_made(&pipeline);
+  if (job->lowered) pipeline.count = 1;
   return ir_pipeline_run(module, &pipeline, &job->options.run);
 }
 
@@ -153,12 +172,27 @@ static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
   return true;
 }
 
+static ir_executor *comparison(struct job *job, ir_module *module, const ir_executor_options *settings, ir_tolerance tolerance) {
+  ir_compared sides[IR_COMPARED] = {0};
+  for (size_t i = 0; i < IR_COMPARED; i++) {
+    int target = pair_of(job)[i];
+    sides[i].name = targets[target].name;
+    if (!parts(job)) continue;
+    if (!pipeline_of(job, target, &sides[i].loops)) return NULL;
+    size_t skipped = job->lowered ? sides[i].loops.count : kernels_made(&sides[i].loops);
+    sides[i].loops.at += skipped;
+    sides[i].loops.count -= skipped;
+    sides[i].own = true;
+  }
+  return ir_executor_compare(&job->tool, module, sides, settings, &job->options.run, tolerance, job->options.keep);
+}
+
 static ir_executor *executor_of(struct job *job, ir_module *module) {
   const struct options *options = &job->options;
   const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps, .device = options->device};
   bool loose = ir_args_given(&job->args, &options->rtol) || ir_args_given(&job->args, &options->atol);
   const ir_tolerance tolerance = {options->rtol, options->atol, !loose};
-  if (options->compare) return ir_executor_compare(&job->tool, module, targets[options->compare].name, &settings, tolerance, options->keep);
+  if (options->compare) return comparison(job, module, &settings, tolerance);
   return options->target == ON_INTERP ? ir_executor_interp(&job->tool, module, &settings) : ir_executor_plugin(&job->tool, module, targets[options->target].name, &settings);
 }
 
@@ -197,6 +231,10 @@ static bool check(struct job *job) {
   for (size_t i = 0; i < ir_count_of(rules); i++) {
     if (!ir_args_given(&job->args, rules[i].field) || rules[i].with == !!options->compare) continue;
     ir_error_in(job->tool.diags, "ir-run", "option '--%s' %s --compare", rules[i].name, rules[i].with ? "is for" : "does not go with");
+    return false;
+  }
+  if (options->device && pair_of(job)[0] >= ON_OPENCL) {
+    ir_error_in(job->tool.diags, "ir-run", "option '--device' names one device, and --compare=opencl,vulkan has two");
     return false;
   }
   if (options->target != ON_INTERP && options->max_steps) {

@@ -47,8 +47,17 @@ ir_run_stats ir_run_keep_stats(ir_tool *tool, ir_run_stats stats);
 void ir_run_print_stats(const ir_run_stats *stats, double compile_seconds, double run_seconds, bool json);
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options);
 ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options);
-/* The interpreter runs the host program, and each kernel runs on it and on the plugin NAME with equal arguments. A run ends
- * with an error at the first kernel whose results differ: FOLDER then has the kernel in a module, its inputs, and both results. */
-ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const char *name, const ir_executor_options *options, ir_tolerance tolerance, const char *folder);
+enum { IR_COMPARED = 2 };
+/* One of two executors that are compared. */
+typedef struct ir_compared {
+  const char *name;  /* "interp", or a plugin's */
+  bool own;          /* it gets a copy of the module, which LOOPS are run on */
+  ir_pipeline loops;
+} ir_compared;
+/* The interpreter runs the host program, and each kernel runs on both SIDES with equal arguments; the first one is right. A run
+ * ends with an error at the first kernel whose results differ: FOLDER then has the kernel in a module, its inputs, and both
+ * results. */
+ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const ir_compared sides[IR_COMPARED], const ir_executor_options *options, const ir_pipeline_options *how, ir_tolerance tolerance,
+                                 const char *folder);
 
 #endif
