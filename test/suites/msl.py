@@ -79,15 +79,23 @@ def entries(text):
     return "".join(out)
 
 
-def compiled(folder, name, text):
+BASE = [CLANG, "-x", "clcpp", "-cl-std=CLC++2021", "-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16", "-cl-no-stdinc", "-cl-single-precision-constant",
+        "-I" + SHIM, "-Wno-unknown-attributes", "-Wno-unused-function", "-ffp-contract=off"]
+
+
+def strict(name, source):
+    done = subprocess.run([*BASE, "-target", "spir64", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unused-variable", source], capture_output=True, text=True)
+    check(not done.returncode, f"{name}: {done.stderr[:800]}")
+
+
+def compiled(folder, name, text, looks=strict):
+    """A library of the kernels and entries in TEXT, after a look at it."""
     source, library = os.path.join(folder, name + "_run.metal"), os.path.join(folder, name + ".so")
     with open(source, "w") as file:
-        file.write(text + entries(text))
-    base = [CLANG, "-x", "clcpp", "-cl-std=CLC++2021", "-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16", "-cl-no-stdinc", "-cl-single-precision-constant",
-            "-I" + SHIM, "-Wno-unknown-attributes", "-Wno-unused-function", "-ffp-contract=off"]
-    strict = subprocess.run([*base, "-target", "spir64", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unused-variable", source], capture_output=True, text=True)
-    check(not strict.returncode, f"{name}: {strict.stderr[:800]}")
-    done = subprocess.run([*base, "-target", "x86_64-pc-linux-gnu", "-O1", "-mfma", "-fPIC", "-c", source, "-o", library + ".o"], capture_output=True, text=True)
+        file.write(text)
+    if looks:
+        looks(name, source)
+    done = subprocess.run([*BASE, "-target", "x86_64-pc-linux-gnu", "-O1", "-mfma", "-fPIC", "-c", source, "-o", library + ".o"], capture_output=True, text=True)
     if not check(not done.returncode, f"{name}: {done.stderr[:800]}"):
         return None
     done = subprocess.run([CLANG, "-shared", "-O2", "-fPIC", os.path.join(SHIM, "harness.c"), library + ".o", "-lm", "-o", library], capture_output=True, text=True)
@@ -103,6 +111,14 @@ class Metal(Host):
         super().__init__(manifest, folder)
         self.library, self.barriers = library, "threadgroup_barrier" in text
 
+    def scalars(self, scalars, symbols, values):
+        """A structure of C: symbols have 64 bits, f16 and the like are passed as f32."""
+        fields = [(f"f{i}", "i8" if "symbol" in s else DTYPES.get(s["dtype"].replace("f16", "f32"), "f4")) for i, s in enumerate(scalars)]
+        out = np.zeros((), np.dtype(fields, align=True))
+        for (name, _), scalar in zip(fields, scalars):
+            out[name] = symbols[scalar["symbol"]] if "symbol" in scalar else values[scalar["name"]]
+        return out
+
     def launch(self, kernel, arguments):
         symbols, buffers, values = {}, [], {}
         for parameter, argument in zip(kernel["parameters"], arguments):
@@ -116,11 +132,7 @@ class Metal(Host):
                 values[parameter["name"]] = argument
         grid = kernel["grid"]
         groups = [self.expr(e, symbols, {}) for e in grid["groups"]]
-        # A structure of C: symbols have 64 bits, f16 and the like are passed as f32.
-        fields = [(f"f{i}", "i8" if "symbol" in s else DTYPES.get(s["dtype"].replace("f16", "f32"), "f4")) for i, s in enumerate(grid["scalars"])]
-        scalars = np.zeros((), np.dtype(fields, align=True))
-        for (name, _), scalar in zip(fields, grid["scalars"]):
-            scalars[name] = symbols[scalar["symbol"]] if "symbol" in scalar else values[scalar["name"]]
+        scalars = self.scalars(grid["scalars"], symbols, values)
         if not all(groups):
             return
         pointers = (ctypes.c_void_p * (len(buffers) + 1))(*(b.ctypes.data for b in buffers))
@@ -143,13 +155,21 @@ def translated(folder, name, source, *options):
         return None
     with open(target) as file:
         text = file.read()
-    library = compiled(folder, name, text)
+    library = compiled(folder, name, text + entries(text))
     with open(manifest) as file:
         return library and Metal(json.load(file), folder, library, text)
 
 
-def compare(folder, number, rows, known, arrays):
-    host = translated(folder, f"m{number}", devices.joined(rows), "--opt")
+def known_results(folder, pool, rows):
+    """Arrays for each size and row, and what the interpreter makes of them."""
+    arrays = {s: {r.name: r.values(dict.fromkeys("nmbhw", s)) for r in rows} for s in SIZES}
+    known = {s: dict(zip((r.name for r in rows), pool.map(lambda r, s=s: devices.run(folder, f"{r.name}_{s}", [r], arrays[s], ["--target=interp", "--checked=off"]), rows))) for s in SIZES}
+    # Those that refuse a size stand together, so that the others are not left out with them.
+    rows.sort(key=lambda r: [isinstance(known[s][r.name], str) for s in SIZES])
+    return known, arrays
+
+
+def compare(host, what, rows, known, arrays):
     for size in SIZES if host else ():
         fine = [r for r in rows if not isinstance(known[size][r.name], str)]
         if len(fine) < len(rows):
@@ -159,18 +179,16 @@ def compare(folder, number, rows, known, arrays):
         at = 0
         for row in rows:
             for i, array in enumerate(known[size][row.name]):
-                check(devices.bits(found[at]) == devices.bits(array), f"msl, size {size}: {row.op}: result {i} has other bits than the interpreter's")
+                check(devices.bits(found[at]) == devices.bits(array), f"{what}, size {size}: {row.op}: result {i} has other bits than the interpreter's")
                 at += 1
 
 
 def main():
     rows = devices.rows(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        arrays = {s: {r.name: r.values(dict.fromkeys("nmbhw", s)) for r in rows} for s in SIZES}
-        known = {s: dict(zip((r.name for r in rows), pool.map(lambda r, s=s: devices.run(folder, f"{r.name}_{s}", [r], arrays[s], ["--target=interp", "--checked=off"]), rows))) for s in SIZES}
-        # Those that refuse a size stand together, so that the others are not left out with them.
-        rows.sort(key=lambda r: [isinstance(known[s][r.name], str) for s in SIZES])
-        list(pool.map(lambda i: compare(folder, i, rows[i:i + devices.BATCH], known, arrays), range(0, len(rows), devices.BATCH)))
+        known, arrays = known_results(folder, pool, rows)
+        parts = [rows[i:i + devices.BATCH] for i in range(0, len(rows), devices.BATCH)]
+        list(pool.map(lambda p: compare(translated(folder, p[0].name, devices.joined(p), "--opt"), "msl", p, known, arrays), parts))
         if os.path.exists(devices.MODEL) and not sys.argv[1:]:
             text = os.path.join(folder, "model.rill")
             tool("ir-translate", "--import-onnx", devices.MODEL, "-o", text)
@@ -183,4 +201,5 @@ def main():
     return devices.counts[False] > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
