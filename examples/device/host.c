@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a model on a device from what ir-translate writes, the kernels and the manifest (docs/spec/manifest.md), with nothing of Rill:
+ * Runs a model on a device from what ir-translate writes, the kernels and the manifest (docs/spec/manifest.md), without Rill:
  *
  *     ir-translate --to-opencl --opt cls.rill -o cls.cl --manifest=cls.json
  *     cc -o host host.c opencl.c -ljansson -lOpenCL && ./host cls.json cls.cl 2,3,48,192 < x.bin > y.bin
  *
- * It takes one f32 input of the given extents and writes the first result; steps that such models don't have are refused. */
+ * It takes one input of the given extents and writes the first result. What such models don't have is refused; memory of
+ * tensors that nobody needs any more is not used again. */
 #include "device.h"
 
 #include <jansson.h>
@@ -13,21 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK = 8, MOST = 4096 };
+enum { RANK = 8 };
 
+/* A symbol, which is dims[0], or a tensor, or storage, which tensors lie in. */
 typedef struct value {
   const char *name;
+  json_int_t dims[RANK];
   slice at;
-  int64_t dims[RANK];
-  size_t rank;
 } value;
 
-static value values[MOST];
-static struct { const char *name; int64_t is; } symbols[MOST];
-static size_t value_count, symbol_count;
-static json_t *root;
-static memory *blob; /* the constants */
-static size_t blob_bytes;
+static value values[4096];
+static size_t count, used; /* bytes of the device's memory */
 
 void fail(const char *format, ...) {
   va_list args;
@@ -38,13 +35,45 @@ void fail(const char *format, ...) {
   exit(1);
 }
 
-static const char *text(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+/* json_unpack, for manifests that may be anything. */
+#define unpack(json, ...) \
+  do { \
+    json_error_t error; \
+    if (json_unpack_ex(json, &error, 0, __VA_ARGS__)) fail("manifest: %s", error.text); \
+  } while (0)
 
-/* --- expressions over symbols --- */
+static json_t *item(json_t *list, const char *name) {
+  size_t i;
+  json_t *each;
+  json_array_foreach(list, i, each) {
+    const char *its;
+    unpack(each, "{s:s}", "name", &its);
+    if (!strcmp(its, name)) return each;
+  }
+  fail("manifest: nothing is called %s", name);
+}
 
-static int64_t evaluate(const json_t *e);
+static value *find(const json_t *name) {
+  const char *text = json_is_string(name) ? json_string_value(name) : "(nothing)";
+  for (size_t i = count; i > 0; i--) { /* a kernel's symbols before those of the function */
+    if (!strcmp(values[i - 1].name, text)) return &values[i - 1];
+  }
+  fail("manifest: nothing is called %s", text);
+}
 
-static int64_t operate(const char *op, int64_t a, int64_t b) {
+static value *add(const char *name) {
+  if (count == sizeof values / sizeof *values) fail("there are too many values");
+  values[count] = (value){.name = name};
+  return &values[count++];
+}
+
+static json_int_t evaluate(json_t *e) {
+  if (json_is_integer(e)) return json_integer_value(e);
+  if (json_is_string(e)) return find(e)->dims[0];
+  const char *op;
+  json_t *x, *y;
+  unpack(e, "[soo!]", &op, &x, &y);
+  json_int_t a = evaluate(x), b = evaluate(y);
   if (!strcmp(op, "+")) return a + b;
   if (!strcmp(op, "-")) return a - b;
   if (!strcmp(op, "*")) return a * b;
@@ -53,151 +82,110 @@ static int64_t operate(const char *op, int64_t a, int64_t b) {
   if (!strcmp(op, "<=")) return a <= b;
   if (!strcmp(op, ">=")) return a >= b;
   if (!strcmp(op, "==")) return a == b;
-  if (!strcmp(op, "<")) return a < b;
-  if (!b) return 0;
-  int64_t quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
-  if (!strcmp(op, "floordiv")) return quotient;
-  if (!strcmp(op, "floormod")) return a - quotient * b;
-  if (!strcmp(op, "ceildiv")) return quotient + (a != quotient * b);
-  fail("operator %s is not known here", op);
+  if (!strcmp(op, "floordiv") && a >= 0 && b > 0) return a / b;
+  if (!strcmp(op, "ceildiv") && a >= 0 && b > 0) return a / b + (a % b > 0);
+  fail("manifest: %s is not known here, or not of %lld and %lld", op, (long long)a, (long long)b);
 }
 
-static int64_t evaluate(const json_t *e) {
-  if (json_is_integer(e)) return json_integer_value(e);
-  if (json_is_string(e)) {
-    for (size_t i = symbol_count; i > 0; i--) { /* a kernel's own before those of the function */
-      if (!strcmp(symbols[i - 1].name, json_string_value(e))) return symbols[i - 1].is;
-    }
-    fail("symbol %s has no value", json_string_value(e));
+/* --- tensors --- */
+
+static slice take(json_int_t bytes) {
+  if (bytes < 0 || bytes > (json_int_t)(ROOM - ALIGN - used)) fail("more than %d bytes are needed", ROOM);
+  const slice taken = {used, (size_t)bytes, 1};
+  used += ((size_t)bytes / ALIGN + 1) * ALIGN;
+  return taken;
+}
+
+/* A parameter or the result of a step, a tensor; IN is where it lies, NULL: in memory of its own. */
+static value *define(json_t *tensor, const slice *in, json_int_t offset) {
+  const char *name, *dtype;
+  json_t *shape, *dim;
+  unpack(tensor, "{s:s, s:{s:s, s:o}}", "name", &name, "type", "dtype", &dtype, "shape", &shape);
+  value *v = add(name);
+  size_t i, element = strcmp(dtype, "bool") ? strtoul(dtype + strcspn(dtype, "0123456789"), NULL, 10) / 8 : 1;
+  json_int_t bytes = (json_int_t)element;
+  if (!element || json_array_size(shape) > RANK) fail("manifest: tensors like %s are not known here", name);
+  json_array_foreach(shape, i, dim) {
+    v->dims[i] = evaluate(dim);
+    if (v->dims[i] < 0 || v->dims[i] > ROOM || (bytes *= v->dims[i]) > ROOM) fail("%s needs more than %d bytes", name, ROOM);
   }
-  if (json_array_size(e) != 3) fail("an expression of %zu parts", json_array_size(e));
-  return operate(json_string_value(json_array_get(e, 0)), evaluate(json_array_get(e, 1)), evaluate(json_array_get(e, 2)));
-}
-
-/* --- values --- */
-
-static value *find(const char *name) {
-  for (size_t i = value_count; i > 0; i--) {
-    if (!strcmp(values[i - 1].name, name)) return &values[i - 1];
-  }
-  fail("there is no value %s", name);
-}
-
-static size_t element_bytes(const char *dtype) {
-  if (!strcmp(dtype, "bool")) return 1;
-  return (size_t)atoi(dtype + strcspn(dtype, "0123456789")) / 8;
-}
-
-/* A value of TYPE; symbols of extents have their values. */
-static value *define(const char *name, const json_t *type) {
-  if (value_count == MOST) fail("too many values");
-  value *v = &values[value_count++];
-  *v = (value){.name = name};
-  if (!json_is_object(type) || !json_object_get(type, "dtype")) return v; /* storage */
-  const json_t *shape = json_object_get(type, "shape");
-  v->rank = json_array_size(shape);
-  v->at.element = v->at.bytes = element_bytes(text(type, "dtype"));
-  for (size_t i = 0; i < v->rank; i++) v->at.bytes *= (size_t)(v->dims[i] = evaluate(json_array_get(shape, i)));
+  v->at = in ? (slice){in->at + (size_t)offset, (size_t)bytes, 1} : take(bytes);
+  v->at.element = element;
+  if (offset < 0 || offset % (json_int_t)element || (in && v->at.at + v->at.bytes > in->at + in->bytes)) fail("manifest: %s is not in its storage", name);
   return v;
 }
 
-/* What extents of a parameter say of the symbols that stand alone in them. */
-static void bind(const json_t *type, const int64_t *dims) {
+/* Extents that are symbols alone are those of DIMS, the others have to be. */
+static void bind(json_t *parameter, const json_int_t *dims) {
+  json_t *shape, *dim;
   size_t i;
-  const json_t *dim;
-  json_array_foreach(json_object_get(type, "shape"), i, dim) {
-    if (!json_is_string(dim) || symbol_count == MOST) continue;
-    symbols[symbol_count].name = json_string_value(dim);
-    symbols[symbol_count++].is = dims[i];
+  unpack(parameter, "{s:{s:o}}", "type", "shape", &shape);
+  json_array_foreach(shape, i, dim) {
+    if (i == RANK) fail("manifest: there are tensors of more than %d axes", RANK);
+    if (json_is_string(dim)) add(json_string_value(dim))->dims[0] = dims[i];
+  }
+  json_array_foreach(shape, i, dim) {
+    if (evaluate(dim) != dims[i]) fail("extent %zu is %lld, expected %lld", i, (long long)dims[i], (long long)evaluate(dim));
   }
 }
 
 /* --- steps --- */
 
-static void storage(const json_t *step, const json_t *results) {
-  const json_t *bytes = json_object_get(step, "bytes"), *live = json_object_get(step, "live");
-  size_t count = json_array_size(bytes), end = 0, at[MOST], size[MOST];
-  for (size_t i = 0; i < count; i++) {
-    at[i] = 0;
-    size[i] = (size_t)evaluate(json_array_get(bytes, i));
-    for (size_t again = 1; again;) { /* up, until it meets nothing that is needed at the same time */
-      again = 0;
-      for (size_t k = 0; k < i; k++) {
-        const json_t *a = json_array_get(live, i), *b = json_array_get(live, k);
-        int apart = live && (json_integer_value(json_array_get(a, 0)) > json_integer_value(json_array_get(b, 1)) ||
-                             json_integer_value(json_array_get(b, 0)) > json_integer_value(json_array_get(a, 1)));
-        if (apart || at[i] >= at[k] + size[k] || at[k] >= at[i] + size[i]) continue;
-        at[i] = (at[k] + size[k] + 63) / 64 * 64;
-        again = 1;
-      }
-    }
-    if (at[i] + size[i] > end) end = at[i] + size[i];
-  }
-  memory *block = device_take(end);
-  for (size_t i = 0; i < count; i++) define(text(json_array_get(results, i), "name"), NULL)->at = (slice){block, at[i], size[i], 1};
-}
-
-static void start(const json_t *step) {
-  const json_t *kernel = NULL, *item, *parameter;
-  size_t i;
-  json_array_foreach(json_object_get(root, "kernels"), i, item) {
-    if (!strcmp(text(item, "name"), text(step, "callee"))) kernel = item;
-  }
-  const json_t *grid = json_object_get(kernel, "grid"), *arguments = json_object_get(step, "arguments");
-  launch l = {.entry = text(grid, "entry")};
-  size_t outer = symbol_count;
-  int64_t explicit[16];
-  json_array_foreach(json_object_get(kernel, "parameters"), i, parameter) {
-    if (i < 16 && json_object_get(parameter, "symbol")) explicit[i] = evaluate(json_array_get(arguments, i));
-  }
-  json_array_foreach(json_object_get(kernel, "parameters"), i, parameter) {
-    if (json_object_get(parameter, "symbol")) {
-      symbols[symbol_count].name = text(parameter, "symbol");
-      symbols[symbol_count++].is = explicit[i];
+static void start(json_t *kernel, json_t *arguments) {
+  launch l = {0};
+  json_t *parameters, *groups, *local, *scalars, *each;
+  size_t i, outer = count;
+  unpack(kernel, "{s:o, s:{s:s, s:o, s:o, s:o}}", "parameters", &parameters, "grid", "entry", &l.entry, "groups", &groups, "local", &local, "scalars", &scalars);
+  if (json_array_size(parameters) > MOST || json_array_size(scalars) > MOST) fail("%s takes more than %d buffers or scalars", l.entry, MOST);
+  json_array_foreach(parameters, i, each) {
+    json_t *argument = json_array_get(arguments, i);
+    const json_t *symbol = json_object_get(each, "symbol");
+    if (symbol) {
+      json_int_t is = evaluate(argument);
+      add(json_is_string(symbol) ? json_string_value(symbol) : "")->dims[0] = is;
     } else {
-      const value *v = find(json_string_value(json_array_get(arguments, i)));
+      const value *v = find(argument);
       l.buffers[l.buffer_count++] = v->at;
-      bind(json_object_get(parameter, "type"), v->dims);
+      bind(each, v->dims);
     }
   }
-  json_array_foreach(json_object_get(grid, "scalars"), i, item) l.scalars[l.scalar_count++] = evaluate(json_object_get(item, "symbol"));
-  int some = 1;
+  json_array_foreach(scalars, i, each) l.scalars[l.scalar_count++] = evaluate(json_object_get(each, "symbol"));
   for (i = 0; i < 3; i++) {
-    l.groups[i] = evaluate(json_array_get(json_object_get(grid, "groups"), i));
-    l.local[i] = json_integer_value(json_array_get(json_object_get(grid, "local"), i));
-    some &= l.groups[i] > 0;
+    l.groups[i] = evaluate(json_array_get(groups, i));
+    l.local[i] = evaluate(json_array_get(local, i));
+    if (l.groups[i] < 0 || l.local[i] < 1) fail("manifest: %s has no grid", l.entry);
   }
-  if (some) device_launch(&l);
-  symbol_count = outer;
+  if (l.groups[0] && l.groups[1] && l.groups[2]) device_launch(&l);
+  count = outer;
 }
 
-static void run(const json_t *step) {
-  const char *kind = text(step, "step");
-  const json_t *results = json_object_get(step, "results"), *first = json_array_get(results, 0);
-  if (!strcmp(kind, "storage")) return storage(step, results);
-  if (!strcmp(kind, "launch")) return start(step);
-  if (!strcmp(kind, "free")) return;
-  if (!strcmp(kind, "copy")) return device_copy(find(text(step, "to"))->at, find(text(step, "from"))->at);
-  value *v = define(text(first, "name"), json_object_get(first, "type"));
-  if (!strcmp(kind, "constant")) {
+static void run(json_t *root, json_t *step, const slice *constants) {
+  const char *kind, *name;
+  json_t *list, *result = json_array_get(json_object_get(step, "results"), 0), *in = NULL, *offset = NULL;
+  unpack(step, "{s:s, s?o, s?o, s?o}", "step", &kind, "storage", &in, "x", &in, "offset", &offset);
+  if (!strcmp(kind, "launch")) {
+    unpack(step, "{s:s, s:o}", "callee", &name, "arguments", &list);
+    start(item(json_object_get(root, "kernels"), name), list);
+  } else if (!strcmp(kind, "constant")) {
+    json_int_t place;
+    unpack(step, "{s:s}", "constant", &name);
+    unpack(item(json_object_get(root, "constants"), name), "{s:I}", "offset", &place);
+    define(result, constants, place);
+  } else if (!strcmp(kind, "storage")) {
     size_t i;
-    const json_t *constant;
-    json_array_foreach(json_object_get(root, "constants"), i, constant) {
-      if (!strcmp(text(constant, "name"), text(step, "constant"))) v->at.offset = (size_t)json_integer_value(json_object_get(constant, "offset"));
+    json_t *each;
+    unpack(step, "{s:o}", "results", &list);
+    json_array_foreach(list, i, each) {
+      unpack(each, "{s:s}", "name", &name);
+      add(name)->at = take(evaluate(json_array_get(json_object_get(step, "bytes"), i)));
     }
-    v->at.block = blob;
-  } else if (!strcmp(kind, "tensor")) {
-    const slice in = find(text(step, "storage"))->at;
-    v->at.block = in.block;
-    v->at.offset = in.offset + (size_t)evaluate(json_object_get(step, "offset"));
-  } else if (!strcmp(kind, "view")) {
-    const slice in = find(text(step, "x"))->at;
-    v->at.block = in.block;
-    v->at.offset = in.offset;
+  } else if (!strcmp(kind, "tensor") || !strcmp(kind, "view")) {
+    const slice place = find(in)->at;
+    define(result, &place, offset ? evaluate(offset) : 0);
   } else if (!strcmp(kind, "result") || !strcmp(kind, "alloc")) {
-    v->at.block = device_take(v->at.bytes);
-  } else {
-    fail("step %s is not known here", kind);
+    define(result, NULL, 0);
+  } else if (strcmp(kind, "free")) {
+    fail("manifest: step %s is not known here", kind);
   }
 }
 
@@ -214,45 +202,46 @@ static char *load(const char *path, size_t *length) {
   return bytes;
 }
 
-static void load_constants(const char *manifest) {
-  const char *name = text(root, "constants_file"), *slash = strrchr(manifest, '/');
-  if (!name) return;
+static slice load_constants(const json_t *root, const char *manifest) {
+  const char *name = json_string_value(json_object_get(root, "constants_file")), *slash = strrchr(manifest, '/');
+  if (!name) return (slice){0};
   char path[4096];
   snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash + 1 - manifest) : 0, manifest, name);
-  char *bytes = load(path, &blob_bytes);
-  blob = device_take(blob_bytes);
-  device_write((slice){blob, 0, blob_bytes, 1}, bytes);
+  size_t length;
+  const char *bytes = load(path, &length);
+  const slice constants = take((json_int_t)length);
+  device_write(constants, bytes);
+  return constants;
 }
 
 int main(int argc, char **argv) {
   if (argc != 4) fail("usage: %s manifest.json kernels extents < input > output", argv[0]);
   json_error_t error;
-  root = json_load_file(argv[1], 0, &error);
-  if (!root) fail("%s: %s", argv[1], error.text);
+  json_t *root = json_load_file(argv[1], 0, &error), *parameters, *steps, *each;
+  if (!root) fail("%s:%d: %s", argv[1], error.line, error.text);
   size_t length, i;
-  char *code = load(argv[2], &length);
+  const char *code = load(argv[2], &length);
   device_open(code, length);
-  load_constants(argv[1]);
-  const json_t *function = NULL, *item;
-  json_array_foreach(json_object_get(root, "functions"), i, item) {
-    if (!strcmp(text(item, "name"), "main")) function = item;
-  }
-  const json_t *input = json_array_get(json_object_get(function, "parameters"), 0);
-  int64_t dims[RANK] = {0};
+  const slice constants = load_constants(root, argv[1]);
+  json_t *function = item(json_object_get(root, "functions"), "main"), *input, *bounds = NULL;
+  unpack(function, "{s:[o!], s:o, s?o}", "parameters", &input, "steps", &steps, "where", &bounds);
+  json_int_t dims[RANK] = {0};
   char *at = argv[3];
   for (i = 0; i < RANK && *at; i++, at += *at == ',') dims[i] = strtoll(at, &at, 10);
-  bind(json_object_get(input, "type"), dims);
-  value *x = define(text(input, "name"), json_object_get(input, "type"));
-  char *bytes = calloc(x->at.bytes, 1);
-  if (fread(bytes, 1, x->at.bytes, stdin) != x->at.bytes) fail("the input has fewer than %zu bytes", x->at.bytes);
-  x->at.block = device_take(x->at.bytes);
-  device_write(x->at, bytes);
-  const json_t *steps = json_object_get(function, "steps"), *last = json_array_get(steps, json_array_size(steps) - 1);
-  json_array_foreach(steps, i, item) {
-    if (item != last) run(item);
+  bind(input, dims);
+  json_array_foreach(bounds, i, each) {
+    if (!evaluate(each)) fail("the extents are out of bounds");
   }
-  const value *y = find(json_string_value(json_array_get(json_object_get(last, "values"), 0)));
-  bytes = calloc(y->at.bytes, 1);
+  const value *x = define(input, NULL, 0), *y = NULL;
+  char *bytes = calloc(x->at.bytes + 1, 1);
+  if (fread(bytes, 1, x->at.bytes, stdin) != x->at.bytes) fail("the input has fewer than %zu bytes", x->at.bytes);
+  device_write(x->at, bytes);
+  json_array_foreach(steps, i, each) {
+    if (json_unpack(each, "{s:[o]}", "values", &parameters)) run(root, each, &constants);
+    else y = find(parameters);
+  }
+  if (!y) fail("manifest: nothing is returned");
+  bytes = calloc(y->at.bytes + 1, 1);
   device_read(bytes, y->at);
   return fwrite(bytes, 1, y->at.bytes, stdout) != y->at.bytes;
 }

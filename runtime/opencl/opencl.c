@@ -71,14 +71,14 @@ static bool check_kernel(ir_device *device, const ir_kernel *kernel, cl_int code
 
 typedef struct found {
   cl_device_id id;
-  char name[256];
+  char name[300]; /* of the platform and its own */
 } found;
 
 static void describe(found *device, cl_platform_id platform) {
   char of[128] = "", name[128] = "";
   clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof of - 1, of, NULL);
   clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-  snprintf(device->name, sizeof device->name, "%s: %s", of, name);
+  snprintf(device->name, sizeof device->name, "%.127s: %.127s", of, name);
 }
 
 static size_t find_devices(found *devices, cl_int *code) {

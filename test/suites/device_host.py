@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/device: a program that knows nothing of Rill but the manifest runs models on devices and gets the bits of ir-run."""
 
+import json
 import os
 import subprocess
 import sys
@@ -63,6 +64,66 @@ def compare(folder, backend, host, source, extents):
         check(found is not False and found == np.load(y_path).tobytes(), f"{backend} {shape}: other bits than ir-run's")
 
 
+def refuses(host, manifest, code, env, data, what):
+    """Whatever is wrong, the host says something and ends; also where it finds nothing wrong, it ends."""
+    done = subprocess.run([host, manifest, code, "5,7"], input=data, capture_output=True, timeout=60, env={**os.environ, **env})
+    fine = done.returncode == 1 and done.stderr.strip()
+    return check(fine or (what.startswith("perhaps") and not done.returncode), f"{os.path.basename(host)}: {what}: status {done.returncode}, {done.stderr[-200:]!r}")
+
+
+def mutations(node, path=()):
+    """Ways to spoil a manifest: each member and item removed, or made a number, an empty list, a word."""
+    for key in list(node) if isinstance(node, dict) else range(len(node)):
+        yield (*path, key)
+        if isinstance(node[key], (dict, list)):
+            yield from mutations(node[key], (*path, key))
+
+
+def spoiled(manifest, path, how):
+    copy = json.loads(json.dumps(manifest))
+    node = copy
+    for key in path[:-1]:
+        node = node[key]
+    if how == "gone":
+        del node[path[-1]]
+    else:
+        node[path[-1]] = how
+    return copy
+
+
+def failures(folder, backend, host, small):
+    """Pieces of kernels, kernels that are none, spoiled manifests, no driver."""
+    direction, _, code, env, _ = BACKENDS[backend]
+    code, manifest, bad = (os.path.join(folder, n) for n in (code, "m.json", "bad"))
+    if run(os.path.join(BUILD, "bin/ir-translate"), direction, "--opt", small, "-o", code, "--manifest=" + manifest) is False:
+        return
+    data = np.zeros((5, 7), "f4").tobytes()
+    with open(code, "rb") as file:
+        kernels = file.read()
+    with open(manifest) as file:
+        text = file.read()
+    for length in (0, 3, 4, 19, 20, 24, len(kernels) // 3, len(kernels) // 2, len(kernels) - 4):
+        with open(bad, "wb") as file:
+            file.write(kernels[:length])
+        refuses(host, manifest, bad, env, data, f"{length} bytes of the kernels")
+    with open(bad, "wb") as file:
+        file.write(b"no kernels at all " * 10)
+    refuses(host, manifest, bad, env, data, "kernels that are none")
+    refuses(host, manifest, os.path.join(folder, "missing"), env, data, "no kernels")
+    refuses(host, manifest, code, env, data[:-4], "an input too short")
+    none = {"OCL_ICD_VENDORS": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"}
+    refuses(host, manifest, code, {**env, **none}, data, "no driver")
+    with open(bad, "w") as file:
+        file.write(text[:len(text) // 2])
+    refuses(host, bad, code, env, data, "half a manifest")
+    whole = json.loads(text)
+    broken = [(p, how) for p in mutations(whole) for how in ("gone", 7, [], "x") if p[0] in ("kernels", "functions", "constants")]
+    for path, how in broken[::max(1, len(broken) // 60)]:
+        with open(bad, "w") as file:
+            json.dump(spoiled(whole, path, how), file)
+        refuses(host, bad, code, env, data, f"perhaps: {path} = {how}")
+
+
 def main():
     skipped = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -77,6 +138,7 @@ def main():
             if run("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-o", host, os.path.join(EXAMPLE, "host.c"), source, "-ljansson", *libraries) is False:
                 continue
             compare(folder, backend, host, small, [(1, 1), (5, 7), (70, 3), (0, 4)])
+            failures(folder, backend, host, small)
             if not os.path.exists(MODEL):
                 skipped += 1
             elif run(os.path.join(BUILD, "bin/ir-translate"), "--import-onnx", MODEL, "-o", large) is not False:
