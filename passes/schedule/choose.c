@@ -6,7 +6,10 @@
  * so many times.
  *
  * Sums of which each lane takes only the taps that hit it (transposed convolution: those a multiple of the stride away) are
- * done for as many neighbours side by side as the stride has phases: in each, all lanes take the same taps. */
+ * done for as many neighbours side by side as the stride has phases: in each, all lanes take the same taps.
+ *
+ * Windows that reach into the padding (convolution, pooling) do so in the first and last rounds of the loops over places: the
+ * other rounds have loops of their own, without conditions. */
 #include "base/str.h"
 #include "ir/infer.h"
 #include "ir/simplify.h"
@@ -21,13 +24,15 @@ enum {
   ANY_TILE = 4,   /* rounds side by side where their number is not known */
   MOST_PHASES = 8,
   MOST_TAPS = 16, /* that are written out */
+  FEW_LANES = 16, /* so few are not worth loops for the first and the last ones */
 };
 
 /* A nest of loops, each all of the body of the one around; the innermost is vectorized. */
 struct tower {
   ir_op *loops[MOST_LOOPS];
   size_t count;
-  ir_op *sum; /* the store of the sum of products in it */
+  ir_op *sum;    /* the store of the sum in it */
+  bool products; /* it is one of products */
   int64_t stride;   /* phases of the lanes; 1: all lanes take all taps */
   const ir_op *tap; /* the loop whose variable says which phase a tap hits */
 };
@@ -44,12 +49,20 @@ static ir_op *only_loop(const ir_region *region) {
 
 static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
 
+/* The combination of EXPR, of STORE, takes in what is stored already. */
+static bool accumulates(const ir_op *store, const ir_expr *expr) {
+  for (size_t i = 0; i < expr->count; i++) {
+    if (expr->kids[i]->code == IR_S_LOAD && ir_op_operand(store, expr->kids[i]->arg) == ir_op_operand(store, 0)) return true;
+  }
+  return false;
+}
+
 static bool see_sum(void *user, ir_op *op) {
   struct tower *tower = user;
   if (!ir_is(op, IR_STORE) || op->region->parent == tower->loops[tower->count - 1]) return true;
   const ir_expr *value = ir_get_expr_at(op, "args", 0);
-  bool sum = value->code == IR_S_MAD || value->code == IR_S_FMA;
-  if (!sum) return true;
+  if (!accumulates(op, value)) return true;
+  tower->products = value->code == IR_S_MAD || value->code == IR_S_FMA;
   /* Several sums: none of the rules fits. */
   bool first = !tower->sum;
   tower->sum = first ? op : NULL;
@@ -201,33 +214,73 @@ static int64_t tile_of(const struct tower *tower, const ir_op *loop) {
   return best;
 }
 
-/* The loop whose rounds are done side by side: the innermost that shares what the lanes load. */
-static bool add_tile(ir_text *steps, const struct tower *tower) {
-  for (size_t i = tower->count - 1; i > 0; i--) {
+/* The loop whose rounds are done side by side: the innermost that shares what the lanes load. NONE: the lanes. */
+static size_t tiled_loop(const struct tower *tower) {
+  size_t none = tower->count - 1;
+  for (size_t i = none; tower->products && i > 0; i--) {
     const ir_op *loop = tower->loops[i - 1];
-    const ir_string *name = variable_of(loop)->name;
-    int64_t tile = has_mode(loop, "parallel") && shares_lanes(tower, loop) ? tile_of(tower, loop) : 0;
-    if (!tile || !name) continue;
-    ir_text_printf(steps, ", split(%s, %lld), sink(%s_i)", name->text, (long long)tile, name->text);
-    return true;
+    if (has_mode(loop, "parallel") && shares_lanes(tower, loop) && tile_of(tower, loop)) return i - 1;
   }
-  return false;
+  return none;
+}
+
+static void add_tile(ir_text *steps, const struct tower *tower, const ir_op *loop) {
+  const char *name = variable_of(loop)->name->text;
+  ir_text_printf(steps, "split(%s, %lld), sink(%s_i), ", name, (long long)tile_of(tower, loop), name);
+}
+
+/* --- edges --- */
+/* The loops inside of loop FROM whose first and last rounds are special. */
+static bool add_edges(ir_text *steps, ir_transform *t, const struct tower *tower, size_t from) {
+  bool added = false;
+  int64_t first, last;
+  for (size_t i = tower->count - 1; i > from; i--) {
+    const ir_op *loop = tower->loops[i - 1];
+    if (!ir_transform_edges(t, loop, tower->sum, &first, &last) || first + last == 0) continue;
+    ir_text_printf(steps, "specialize(%s, %lld, %lld), ", variable_of(loop)->name->text, (long long)first, (long long)last);
+    added = true;
+  }
+  return added;
+}
+
+static bool add_lane_edges(ir_text *steps, ir_transform *t, const struct tower *tower) {
+  const ir_op *lanes = tower->loops[tower->count - 1];
+  const char *name = variable_of(lanes)->name->text;
+  int64_t first, last, rounds;
+  const ir_expr *extent = ir_value_closed_expr(ir_op_operand(lanes, 0));
+  bool few = tower->count < 2 || (extent && ir_expr_is_int(extent, &rounds) && rounds < FEW_LANES);
+  if (few || !ir_transform_edges(t, lanes, tower->sum, &first, &last) || first + last == 0) return false;
+  ir_text_printf(steps, "partition(%s, %lld, %lld), ", name, (long long)first, (long long)last);
+  if (first) ir_text_printf(steps, "serial(%s_f), ", name);
+  if (last) ir_text_printf(steps, "serial(%s_l), ", name);
+  return true;
+}
+
+static bool have_names(const struct tower *tower) {
+  for (size_t i = 0; i < tower->count; i++) {
+    if (!variable_of(tower->loops[i])->name) return false;
+  }
+  return true;
 }
 
 const char *ir_transform_choose(ir_func *func, ir_arena *arena) {
+  ir_transform t = {.func = func, .scratch = arena};
   struct tower tower = {0};
-  if (!find_tower(func, &tower)) return NULL;
-  const ir_string *first = variable_of(tower.loops[0])->name, *last = variable_of(tower.loops[tower.count - 1])->name;
-  if (!first || !last) return NULL;
-  const char *lanes = last->text;
+  if (!find_tower(func, &tower) || !have_names(&tower)) return NULL;
+  const char *lanes = variable_of(tower.loops[tower.count - 1])->name->text;
   ir_text steps = {0};
-  bool phases = add_phases(&steps, arena, func, &tower, &lanes);
-  ir_text_printf(&steps, "vectorize(%s, %d)", lanes, REGISTERS);
-  bool tiled = add_tile(&steps, &tower);
-  /* The outermost loop may have been split. */
-  bool split = tiled && strstr(steps.at, ir_arena_printf(arena, "split(%s, ", first->text));
-  if (phases) ir_text_printf(&steps, ", simplify(%s%s)", tower.count > 1 ? first->text : lanes, split ? "_o" : "");
-  const char *chosen = phases || tiled ? ir_arena_copy(arena, steps.at, steps.length) : NULL;
+  bool tidy = tower.products && add_phases(&steps, arena, func, &tower, &lanes);
+  size_t tiled = tiled_loop(&tower);
+  bool tile = tiled + 1 < tower.count;
+  if (tidy || tile) ir_text_printf(&steps, "vectorize(%s, %d), ", lanes, REGISTERS);
+  if (!tidy && !tile) tidy = add_lane_edges(&steps, &t, &tower);
+  tidy |= add_edges(&steps, &t, &tower, tile ? tiled + 1 : 0);
+  if (tile) add_tile(&steps, &tower, tower.loops[tiled]);
+  if (tidy) {
+    const char *outermost = tower.count > 1 ? variable_of(tower.loops[0])->name->text : lanes;
+    ir_text_printf(&steps, "simplify(%s%s), ", outermost, tile && tiled == 0 ? "_o" : "");
+  }
+  const char *chosen = steps.length ? ir_arena_copy(arena, steps.at, steps.length - 2) : NULL;
   ir_text_free(&steps);
   return chosen;
 }

@@ -295,6 +295,18 @@ static void reduce_user(struct reduce *r, ir_builder b) {
   for (size_t i = 0; i < states; i++) store_from(r, &b, i, state[i]);
 }
 
+/* One lane and one block: the order is that of one accumulator. */
+static bool is_ascending(struct reduce *r, ir_builder *b) {
+  if (r->how.lanes > 1) return false;
+  if (!r->how.lanes) return true;
+  ir_frame frame = ir_nest_frame(r->nest);
+  const ir_expr *items = ir_expr_i64(r->nest->context, 1);
+  for (size_t i = r->region->spatial_count; i < r->region->arg_count; i++) {
+    items = ir_expr_binary(r->nest->context, IR_S_MUL, items, ir_frame_use(&frame, extent_at(r, b, i)));
+  }
+  return ir_prove_le(r->nest->context, r->nest->facts, items, ir_expr_i64(r->nest->context, IR_REDUCTION_BLOCK)) == IR_PROVEN;
+}
+
 void ir_nest_reduce(ir_nest *nest, ir_builder *b, ir_region *region, ir_value *const *extents, ir_op *store) {
   struct reduce r = {.nest = nest, .region = region, .extents = extents, .store = store};
   ir_reduction_of(store, &r.how);
@@ -310,9 +322,9 @@ void ir_nest_reduce(ir_nest *nest, ir_builder *b, ir_region *region, ir_value *c
   case IR_REDUCE_ALL:
   case IR_REDUCE_DOT: break;
   }
-  if (r.how.lanes) {
-    reduce_lanes(&r, *b);
-  } else {
+  if (is_ascending(&r, b)) {
     reduce_chain(&r, *b);
+  } else {
+    reduce_lanes(&r, *b);
   }
 }

@@ -19,6 +19,9 @@ static bool simplify(ir_transform *t, ir_op *loop, const int64_t *none) { return
 static bool partition(ir_transform *t, ir_op *loop, const int64_t *number) {
   return ir_transform_partition(t, loop, number[0], number[1]);
 }
+static bool specialize(ir_transform *t, ir_op *loop, const int64_t *number) {
+  return ir_transform_specialize(t, loop, number[0], number[1]);
+}
 static bool vectorize(ir_transform *t, ir_op *loop, const int64_t *number) {
   return ir_transform_mode(t, loop, "vectorize", number[0]);
 }
@@ -36,8 +39,8 @@ static const struct step {
 } steps[] = {
     {"split", 1, 1, 1, split},   {"reorder", 0, 0, 0, reorder},     {"fuse", 0, 0, 0, fuse},         {"sink", 0, 0, 0, sink},
     {"jam", 0, 0, 0, jam},       {"expand", 0, 0, 0, expand},       {"partition", 2, 2, 0, partition}, {"simplify", 0, 0, 0, simplify},
-    {"vectorize", 0, 1, 1, vectorize}, {"unroll", 0, 1, 1, unroll}, {"parallel", 0, 0, 0, parallel}, {"serial", 0, 0, 0, serial},
-    {"bind", 1, 1, 1, bind},
+    {"specialize", 2, 2, 0, specialize}, {"vectorize", 0, 1, 1, vectorize}, {"unroll", 0, 1, 1, unroll},
+    {"parallel", 0, 0, 0, parallel}, {"serial", 0, 0, 0, serial}, {"bind", 1, 1, 1, bind},
 };
 
 enum { LARGEST_NUMBER = 1024 };
@@ -94,8 +97,8 @@ static bool apply_one(ir_transform *t, ir_slice text) {
     if (ir_slice_is(name, steps[i].name)) step = &steps[i];
   }
   if (!step) {
-    return fail(t, "no such step: there are split, reorder, fuse, sink, jam, expand, partition, simplify, vectorize, unroll, parallel, "
-                   "serial and bind");
+    return fail(t, "no such step: there are split, reorder, fuse, sink, jam, expand, partition, simplify, specialize, vectorize, "
+                   "unroll, parallel, serial and bind");
   }
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');

@@ -30,11 +30,10 @@ static void assume(ir_facts *facts, const ir_expr *condition) {
 
 static ir_facts *inner_facts(struct tidy *s, const ir_facts *facts) { return ir_facts_new(s->context, s->t->scratch, facts); }
 
-static const ir_facts *facts_in_loop(struct tidy *s, const ir_facts *facts, const ir_op *loop) {
-  ir_facts *inside = inner_facts(s, facts);
-  const ir_expr *counter = ir_frame_use(&s->all, ir_op_region(loop, 0)->args[0]);
-  const ir_expr *end = ir_frame_use(&s->all, ir_op_operand(loop, 0));
-  ir_facts_count(inside, s->context, counter, end);
+static const ir_facts *facts_in_loop(ir_transform *t, ir_frame *frame, const ir_facts *facts, const ir_op *loop) {
+  ir_facts *inside = ir_facts_new(frame->context, t->scratch, facts);
+  const ir_expr *counter = ir_frame_use(frame, ir_op_region(loop, 0)->args[0]);
+  ir_facts_count(inside, frame->context, counter, ir_frame_use(frame, ir_op_operand(loop, 0)));
   return inside;
 }
 
@@ -87,7 +86,7 @@ static void tidy_region(struct tidy *s, const ir_facts *facts, ir_region *region
 static void tidy_for(struct tidy *s, const ir_facts *facts, ir_op *loop) {
   const ir_expr *extent = ir_frame_use(&s->all, ir_op_operand(loop, 0)), *simple = ir_simplify(s->context, facts, extent);
   if (simple != extent) set_operand(s, loop, 0, simple);
-  tidy_region(s, facts_in_loop(s, facts, loop), ir_op_region(loop, 0));
+  tidy_region(s, facts_in_loop(s->t, &s->all, facts, loop), ir_op_region(loop, 0));
 }
 
 /* What stands in REGION of BRANCH takes its place; nothing where there is no such region. */
@@ -132,17 +131,16 @@ static void tidy_region(struct tidy *s, const ir_facts *facts, ir_region *region
   }
 }
 
-/* Of the loops around OP; conditions around it are left out. */
-static const ir_facts *facts_around(struct tidy *s, const ir_op *op) {
+const ir_facts *ir_transform_facts(ir_transform *t, ir_frame *frame, const ir_op *op) {
   const ir_op *parent = ir_op_parent(op);
-  if (!parent) return ir_func_facts(s->t->func);
-  const ir_facts *facts = facts_around(s, parent);
-  return ir_is(parent, IR_FOR) ? facts_in_loop(s, facts, parent) : facts;
+  if (!parent) return ir_func_facts(t->func);
+  const ir_facts *facts = ir_transform_facts(t, frame, parent);
+  return ir_is(parent, IR_FOR) ? facts_in_loop(t, frame, facts, parent) : facts;
 }
 
 bool ir_transform_simplify(ir_transform *t, ir_op *loop) {
   struct tidy s = {.t = t, .context = t->func->item.module->context};
   s.all = own_frame(&s);
-  tidy_for(&s, facts_around(&s, loop), loop);
+  tidy_for(&s, ir_transform_facts(t, &s.all, loop), loop);
   return true;
 }

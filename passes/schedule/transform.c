@@ -238,6 +238,27 @@ bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t
   return true;
 }
 
+/* --- specialize --- */
+bool ir_transform_specialize(ir_transform *t, ir_op *loop, int64_t first, int64_t last) {
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  ir_context *context = c.nest.context;
+  ir_builder b = ir_before(loop);
+  ir_builder inside = ir_at_end(ir_copy_for(&c, &b, loop));
+  ir_frame frame = ir_nest_frame(&c.nest);
+  const ir_expr *at = ir_frame_use(&frame, ir_map_get(&c.nest.values, variable_of(loop)));
+  const ir_expr *end = ir_expr_binary(context, IR_S_SUB, ir_frame_use(&frame, ir_op_operand(loop, 0)), ir_expr_i64(context, last));
+  const ir_expr *begun = ir_expr_binary(context, IR_S_LE, ir_expr_i64(context, first), at);
+  const ir_expr *going = ir_expr_binary(context, IR_S_LT, at, ir_simplify(context, c.nest.facts, end));
+  const ir_expr *middle = !first ? going : !last ? begun : ir_expr_binary(context, IR_S_AND, begun, going);
+  ir_value *condition = ir_nest_scalar(&inside, &frame, middle);
+  ir_region *parts[] = {ir_region_new(c.nest.module, t->func, 0), ir_region_new(c.nest.module, t->func, 0)};
+  ir_build_with(&inside, IR_IF, &condition, 1, IR_NO_ATTRS, parts, 2, NULL, 0);
+  for (size_t i = 0; i < 2; i++) ir_copy_region(&c, ir_at_end(parts[i]), ir_op_region(loop, 0));
+  ir_op_erase(loop);
+  return true;
+}
+
 /* --- modes --- */
 bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor) {
   if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");

@@ -5,7 +5,9 @@
 #define RILL_PASSES_SCHEDULE_TRANSFORM_H
 
 #include "../../base/str.h"
+#include "../../ir/frame.h"
 #include "../../ir/op.h"
+#include "../../ir/simplify.h"
 
 typedef struct ir_transform {
   ir_func *func;
@@ -33,6 +35,9 @@ bool ir_transform_expand(ir_transform *t, ir_op *loop);
 /* LOOP i becomes a loop i_f of its first FIRST rounds, a loop i_m, and a loop i_l of its last LAST rounds (fewer where there
  * are not so many); a loop of no rounds is left out. */
 bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last);
+/* What LOOP does stands in it twice: under the condition that the round is none of the FIRST first and of the LAST last, and in
+ * the else of it. Simplified, the former has no conditions that only they need. */
+bool ir_transform_specialize(ir_transform *t, ir_op *loop, int64_t first, int64_t last);
 /* LOOP in its simplest words, with what loops and conditions around them say: conditions that hold are dropped, and what
  * stands under those that never do. */
 bool ir_transform_simplify(ir_transform *t, ir_op *loop);
@@ -42,6 +47,12 @@ bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t f
 /* The rounds of LOOP, independent, become invocations in workgroups of SIZE: `bind` loops over the groups, on two axes where
  * one may not be enough, and over the invocations. LOOP must stand outside of all others. */
 bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size);
+
+/* What the loops around OP say about their variables, in the words of FRAME; conditions around it are left out. */
+const ir_facts *ir_transform_facts(ir_transform *t, ir_frame *frame, const ir_op *op);
+/* All rounds of LOOP but the FIRST first and the LAST last (few of them) meet what conditions between it and OP ask of its
+ * variable. False where there are no such rounds, or it isn't known. */
+bool ir_transform_edges(ir_transform *t, const ir_op *loop, const ir_op *op, int64_t *first, int64_t *last);
 
 /* `split(i, 4), sink(i_i), vectorize(j, 2)`: the transforms by name, in order. Stops at what cannot be done. */
 bool ir_transform_apply(ir_transform *t, ir_slice steps);
