@@ -48,7 +48,8 @@ const ir_pass ir_pass_transform_loops = {
            "by those of the option, else by the rules of the target. What was done is the attribute `transformed`. Steps: `split(i, n)` into "
            "`i_o` and `i_i` (and `i_t`, the rest); `reorder(i)`, `fuse(i)` with the loop inside; `sink(i)` around the stores, `jam(i)` the "
            "same and written out; `expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
-           "drops conditions that hold; `vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`.",
+           "drops conditions that hold; `specialize(i, first, last)` has a branch for all rounds but these, which `simplify` can make simpler; "
+           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_func = transform,

@@ -100,8 +100,8 @@ bool legalize_conv_transpose(ir_lowering *l) {
   return true;
 }
 
-/* Opens a nest over pooling windows, with the conditions that keep taps inside; INCLUDE lets them into the padding. */
-static ir_nest_at open_windows(ir_lowering *l, ir_value *target, bool include, const ir_expr **index) {
+/* Opens a nest over pooling windows, with the conditions that keep taps inside. */
+static ir_nest_at open_windows(ir_lowering *l, ir_value *target, const ir_expr **index) {
   const ir_op *op = l->op;
   const ir_type *x = ir_lower_type(l, 0), *result = ir_lower_result(l, 0);
   size_t rank = result->count, spatial = rank - 2, guards = 0;
@@ -115,40 +115,60 @@ static ir_nest_at open_windows(ir_lowering *l, ir_value *target, bool include, c
   for (size_t i = 0; i < spatial; i++) {
     const ir_expr *o = ir_lower_axis(&n, 2 + i), *end = ir_type_dim(x, 2 + i);
     index[2 + i] = tap(&n, o, ir_lower_axis(&n, rank + i), entry_at(op, "strides", i), entry_at(op, "dilation", i), before[i]);
-    if (include) end = IR_ADD_(&n, end, ir_lower_i64(&n, after[i]));
-    if (before[i] && !include) conditions[guards++] = compare(&n, IR_S_GE, index[2 + i], ir_lower_i64(&n, 0));
+    if (before[i]) conditions[guards++] = compare(&n, IR_S_GE, index[2 + i], ir_lower_i64(&n, 0));
     if (before[i] || after[i] || ir_get_bool(op, "ceil_mode")) conditions[guards++] = compare(&n, IR_S_LT, index[2 + i], end);
   }
   ir_lower_where(&n, guards, conditions);
   return n;
 }
 
-/* The elements of A by those of B, stored to the result. */
-static void store_quotients(ir_nest_at *y, ir_value *a, ir_value *b) {
-  const ir_expr *at[2 + MOST_SPATIAL];
-  for (size_t i = 0; i < y->spatial; i++) at[i] = ir_lower_axis(y, i);
-  ir_lower_store(y, NULL, NULL, NULL, ir_expr_binary(y->l->context, IR_S_DIV, ir_lower_load(y, a, at), ir_lower_load(y, b, at)), NULL);
-}
-
 bool legalize_max_pool(ir_lowering *l) {
   const ir_expr *index[2 + MOST_SPATIAL];
-  ir_nest_at n = open_windows(l, l->out[0], false, index);
+  ir_nest_at n = open_windows(l, l->out[0], index);
   ir_lower_store(&n, NULL, "max", NULL, ir_lower_load(&n, l->in[0], index), NULL);
   return true;
 }
 
+/* How many taps of the window at the result's place of axis I are elements, or in the padding where INCLUDE says so. */
+static const ir_expr *taps_inside(ir_nest_at *y, size_t i, bool include) {
+  const ir_op *op = y->l->op;
+  size_t spatial = ir_lower_result(y->l, 0)->count - 2;
+  int64_t before[MOST_SPATIAL], after[MOST_SPATIAL];
+  padding_of(op, spatial, before, after);
+  int64_t size = entry_at(op, "pool_size", i), dilation = entry_at(op, "dilation", i);
+  const ir_expr *zero = ir_lower_i64(y, 0), *end = ir_type_dim(ir_lower_type(y->l, 0), 2 + i), *by = ir_lower_i64(y, dilation);
+  const ir_expr *first = tap(y, ir_lower_axis(y, 2 + i), zero, entry_at(op, "strides", i), dilation, before[i]);
+  if (include) end = IR_ADD_(y, end, ir_lower_i64(y, after[i]));
+  const ir_expr *to = ir_lower_int(y, IR_S_MIN, ir_lower_int(y, IR_S_CEILDIV, IR_SUB_(y, end, first), by), ir_lower_i64(y, size));
+  const ir_expr *from = include ? zero : ir_lower_int(y, IR_S_MAX, ir_lower_int(y, IR_S_CEILDIV, IR_SUB_(y, zero, first), by), zero);
+  return ir_lower_int(y, IR_S_MAX, IR_SUB_(y, to, from), zero);
+}
+
+/* The nest that divides SUM by the number of elements in it; at its axes. */
+static ir_nest_at open_means(ir_lowering *l, const ir_expr **at) {
+  const ir_type *result = ir_lower_result(l, 0);
+  ir_nest_at y = ir_lower_open(l, l->out[0], result->count, ir_type_dims(result), 0, NULL);
+  for (size_t i = 0; i < result->count; i++) at[i] = ir_lower_axis(&y, i);
+  return y;
+}
+
+static void store_mean(ir_nest_at *y, ir_value *sum, const ir_expr *const *at, const ir_expr *count) {
+  ir_context *context = y->l->context;
+  const ir_expr *x = ir_lower_load(y, sum, at);
+  ir_lower_store(y, NULL, NULL, NULL, ir_expr_binary(context, IR_S_DIV, x, ir_expr_cast(context, count, x->dtype)), NULL);
+}
+
 bool legalize_avg_pool(ir_lowering *l) {
   const ir_type *result = ir_lower_result(l, 0);
-  const ir_expr *index[2 + MOST_SPATIAL];
-  size_t rank = result->count;
+  const ir_expr *at[2 + MOST_SPATIAL];
   ir_dtype wide = ir_lower_wide(ir_type_dtype(result));
-  ir_value *sum = ir_lower_temp(l, "sum", wide, rank, ir_type_dims(result)), *count = ir_lower_temp(l, "count", wide, rank, ir_type_dims(result));
-  ir_nest_at n = open_windows(l, sum, false, index);
-  ir_lower_store(&n, NULL, "sum", "chain", ir_expr_cast(l->context, ir_lower_load(&n, l->in[0], index), wide), NULL);
-  ir_nest_at c = open_windows(l, count, ir_get_bool(l->op, "count_include_pad"), index);
-  ir_lower_store(&c, NULL, "sum", "chain", ir_expr_float(l->context, wide, 1), NULL);
-  ir_nest_at y = ir_lower_open(l, l->out[0], rank, ir_type_dims(result), 0, NULL);
-  store_quotients(&y, sum, count);
+  ir_value *sum = ir_lower_temp(l, "sum", wide, result->count, ir_type_dims(result));
+  ir_nest_at n = open_windows(l, sum, at);
+  ir_lower_store(&n, NULL, "sum", "chain", ir_expr_cast(l->context, ir_lower_load(&n, l->in[0], at), wide), NULL);
+  ir_nest_at y = open_means(l, at);
+  const ir_expr *count = ir_lower_i64(&y, 1);
+  for (size_t i = 0; i + 2 < result->count; i++) count = IR_MUL_(&y, count, taps_inside(&y, i, ir_get_bool(l->op, "count_include_pad")));
+  store_mean(&y, sum, at, count);
   return true;
 }
 
@@ -179,13 +199,12 @@ bool legalize_adaptive_avg_pool(ir_lowering *l) {
   }
   ir_lower_where(&n, spatial, conditions);
   ir_lower_store(&n, NULL, "sum", "chain", ir_expr_cast(l->context, ir_lower_load(&n, l->in[0], at), wide), NULL);
-  ir_nest_at y = ir_lower_open(l, l->out[0], rank, ir_type_dims(result), 0, NULL);
+  ir_nest_at y = open_means(l, at);
   const ir_expr *count = ir_lower_i64(&y, 1);
-  for (size_t i = 0; i < rank; i++) at[i] = ir_lower_axis(&y, i);
   for (size_t i = 0; i < spatial; i++) {
     adaptive_window(&y, 2 + i, &begin, &length);
     count = IR_MUL_(&y, count, length);
   }
-  ir_lower_store(&y, NULL, NULL, NULL, ir_expr_binary(l->context, IR_S_DIV, ir_lower_load(&y, sum, at), ir_expr_cast(l->context, count, wide)), NULL);
+  store_mean(&y, sum, at, count);
   return true;
 }

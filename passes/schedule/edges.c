@@ -47,10 +47,11 @@ bool ir_transform_edges(ir_transform *t, const ir_op *loop, const ir_op *op, int
   e.facts = ir_transform_facts(t, &e.all, op);
   e.at = ir_frame_use(&e.all, ir_op_region(loop, 0)->args[0]);
   e.end = ir_frame_use(&e.all, ir_op_operand(loop, 0));
-  *first = *last = MOST_EDGE;
   int64_t rounds;
+  bool few = ir_expr_is_int(e.end, &rounds) && rounds <= 2 * MOST_EDGE;
+  *first = *last = few ? (rounds - 1) / 2 : MOST_EDGE;
   if (!holds_but(&e, loop, op, *first, *last)) return false;
   while (*first && holds_but(&e, loop, op, *first - 1, *last)) --*first;
   while (*last && holds_but(&e, loop, op, *first, *last - 1)) --*last;
-  return !ir_expr_is_int(e.end, &rounds) || *first + *last < rounds;
+  return true;
 }
