@@ -17,6 +17,11 @@ static const ir_opt options[] = {
     OPT_END,
 };
 
+static const char *choose(ir_pass_run *run, ir_func *func, int target) {
+  if (!ir_is_grid_target(target)) return ir_transform_choose(func, run->scratch);
+  return ir_transform_choose_grid(func, run->scratch, &ir_loop_targets[target]);
+}
+
 static bool transform(ir_pass_run *run, ir_func *func) {
   if (func->item.kind != IR_ITEM_PRIM_FUNC) return false;
   const struct options *given = run->options;
@@ -28,7 +33,7 @@ static bool transform(ir_pass_run *run, ir_func *func) {
     return false;
   }
   ir_func_make_names_unique(func);
-  const char *steps = own ? own->string->text : given->steps ? given->steps : ir_is_grid_target(given->target) ? ir_transform_choose_grid(func, run->scratch) : ir_transform_choose(func, run->scratch);
+  const char *steps = own ? own->string->text : given->steps ? given->steps : choose(run, func, given->target);
   if (!steps) return false;
   ir_transform t = {.func = func, .scratch = run->scratch};
   if (!ir_transform_apply(&t, ir_slice_of(steps))) {
@@ -49,7 +54,8 @@ const ir_pass ir_pass_transform_loops = {
            "`i_o` and `i_i` (and `i_t`, the rest); `reorder(i)`, `fuse(i)` with the loop inside; `sink(i)` around the stores, `jam(i)` the "
            "same and written out; `expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
            "drops conditions that hold; `specialize(i, first, last)` has a branch for all rounds but these, which `simplify` can make simpler; "
-           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`.",
+           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`; `bind(i, 64)` makes a grid of the outermost loop, an "
+           "invocation a round; `workgroup(i, 32)` gives each round a workgroup, whose invocations share the independent loops inside.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_func = transform,

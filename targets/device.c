@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targets/device.c - the targets that loops are scheduled for. */
+/* targets/device.c - the table of targets that loops are scheduled for. */
 #include "targets/device.h"
 
-const char *const ir_loop_targets[] = {"llvm", "opencl", "spirv", "msl"};
+#include <stddef.h>
+
+const ir_device_limits ir_loop_targets[] = {
+#define DEVICE(id, name, invocations, shared_bytes, doc) {name, invocations, shared_bytes},
+#include "targets/device.def"
+#undef DEVICE
+};

@@ -4,11 +4,24 @@
 #define RILL_TARGETS_DEVICE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What loops are scheduled for; the order of IR_LOOP_TARGETS. */
-typedef enum ir_loop_target { IR_LOOP_LLVM, IR_LOOP_OPENCL, IR_LOOP_SPIRV, IR_LOOP_MSL } ir_loop_target;
+typedef enum ir_loop_target {
+#define DEVICE(id, ...) IR_LOOP_##id,
+#include "device.def"
+#undef DEVICE
+} ir_loop_target;
 #define IR_LOOP_TARGETS "llvm|opencl|spirv|msl"
-extern const char *const ir_loop_targets[];
+
+/* What kernels may count on, see device.def. */
+typedef struct ir_device_limits {
+  const char *name;
+  int64_t invocations;  /* of a workgroup */
+  int64_t shared_bytes; /* of workgroup memory */
+} ir_device_limits;
+
+extern const ir_device_limits ir_loop_targets[];
 
 static inline bool ir_is_grid_target(int target) { return target != IR_LOOP_LLVM; }
 

@@ -24,9 +24,11 @@ static bool can(void *user, ir_op *op) {
 
 bool ir_copy_can(ir_region *region, const char **problem) { return ir_walk(region, IR_PRE_ORDER, can, problem); }
 
-static const ir_expr *map_wide(void *user, ir_frame *frame, ir_value *value, const ir_expr *leaf) {
+static const ir_expr *map_load(void *user, ir_frame *frame, ir_value *value, const ir_expr *leaf) {
   const ir_copy *c = user;
-  ir_value *wide = leaf->code == IR_S_LOAD ? ir_map_get(&c->wide, value) : NULL;
+  if (leaf->code != IR_S_LOAD) return NULL;
+  ir_value *wide = ir_map_get(&c->wide, value), *narrow = ir_map_get(&c->narrow, value);
+  if (narrow) return ir_frame_load(frame, narrow, leaf->count - 1u, leaf->kids + 1);
   if (!wide) return NULL;
   const ir_expr **indices = ir_new_array(c->nest.scratch, const ir_expr *, leaf->count + 1u);
   indices[0] = ir_frame_use(frame, c->round);
@@ -35,7 +37,7 @@ static const ir_expr *map_wide(void *user, ir_frame *frame, ir_value *value, con
 }
 
 const ir_expr *ir_copy_expr(ir_copy *c, ir_frame *frame, const ir_op *op, const ir_expr *expr) {
-  return ir_frame_import(frame, op, expr, &c->nest.values, map_wide, c);
+  return ir_frame_import(frame, op, expr, &c->nest.values, map_load, c);
 }
 
 ir_value *ir_copy_operand(ir_copy *c, ir_builder *b, ir_value *value) {
@@ -52,15 +54,15 @@ static void copy_store(ir_copy *c, ir_builder *b, const ir_op *op) {
   ir_frame frame = ir_nest_frame(&c->nest);
   const ir_attr *index = ir_get(op, "index")->items[0];
   ir_value *target = ir_op_operand(op, 0), *wide = ir_map_get(&c->wide, target);
-  ir_value *mapped = ir_map_get(&c->nest.values, target);
+  ir_value *mapped = ir_map_get(&c->nest.values, target), *narrow = ir_map_get(&c->narrow, target);
   const ir_expr **indices = ir_new_array(c->nest.scratch, const ir_expr *, index->count + 1);
   size_t count = 0;
   if (wide) indices[count++] = ir_frame_use(&frame, c->round);
-  for (size_t i = 0; i < index->count; i++) {
+  for (size_t i = narrow ? 1 : 0; i < index->count; i++) {
     indices[count++] = ir_copy_expr(c, &frame, op, ir_attr_as_expr(c->nest.context, index->items[i]));
   }
   const ir_expr *value = ir_copy_expr(c, &frame, op, ir_get_expr_at(op, "args", 0));
-  ir_nest_store(b, &frame, wide ? wide : mapped ? mapped : target, count, indices, value);
+  ir_nest_store(b, &frame, wide ? wide : narrow ? narrow : mapped ? mapped : target, count, indices, value);
 }
 
 ir_region *ir_copy_for(ir_copy *c, ir_builder *b, ir_op *loop) {

@@ -9,6 +9,7 @@ typedef struct ir_copy {
   ir_nest nest;    /* nest.values: values of the old loops -> values of the new ones */
   ir_map wide;     /* local buffers of the old loops -> their counterparts with an axis in front of the others */
   ir_value *round; /* the index on that axis */
+  ir_map narrow;   /* buffers of the old loops -> their counterparts without the first axis */
 } ir_copy;
 
 /* Everything in the region can be copied; else *problem says what cannot. */

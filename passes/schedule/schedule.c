@@ -219,7 +219,7 @@ static void build_group(ir_pass_run *run, struct group *group, const ir_facts *f
     ir_op *compute = group->computes[c];
     ir_builder inner = b;
     int own = vector >= 0 || grid ? -1 : vector_axis(compute, shared);
-    size_t inside = shared ? most : 0;
+    size_t inside = shared && !grid ? most : 0;
     for (size_t axis = shared; axis < ir_op_region(compute, 0)->spatial_count; axis++) {
       open_axis(&nest, &inner, compute, axis, mode_of(compute, axis, own, most, &inside));
     }
@@ -287,7 +287,7 @@ static bool schedule(ir_pass_run *run, ir_func *func) {
   flush(run, &group, facts);
   widen_scopes(func->body, ir_is_grid_target(given->target));
   if (!any) return false;
-  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "scheduled", ir_attr_string(run->context, ir_slice_of(ir_loop_targets[given->target])));
+  func->item.attrs = ir_dict_with(run->context, func->item.attrs, "scheduled", ir_attr_string(run->context, ir_slice_of(ir_loop_targets[given->target].name)));
   return true;
 }
 

@@ -30,6 +30,7 @@ static bool parallel(ir_transform *t, ir_op *loop, const int64_t *none) { return
 static bool serial(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_mode(t, loop, "serial", 0); }
 
 static bool bind(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_bind(t, loop, number[0]); }
+static bool workgroup(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_workgroup(t, loop, number[0]); }
 
 static const struct step {
   const char *name;
@@ -41,6 +42,7 @@ static const struct step {
     {"jam", 0, 0, 0, jam},       {"expand", 0, 0, 0, expand},       {"partition", 2, 2, 0, partition}, {"simplify", 0, 0, 0, simplify},
     {"specialize", 2, 2, 0, specialize}, {"vectorize", 0, 1, 1, vectorize}, {"unroll", 0, 1, 1, unroll},
     {"parallel", 0, 0, 0, parallel}, {"serial", 0, 0, 0, serial}, {"bind", 1, 1, 1, bind},
+    {"workgroup", 1, 1, 1, workgroup},
 };
 
 enum { LARGEST_NUMBER = 1024 };
@@ -97,8 +99,13 @@ static bool apply_one(ir_transform *t, ir_slice text) {
     if (ir_slice_is(name, steps[i].name)) step = &steps[i];
   }
   if (!step) {
-    return fail(t, "no such step: there are split, reorder, fuse, sink, jam, expand, partition, simplify, specialize, vectorize, "
-                   "unroll, parallel, serial and bind");
+    ir_text names = {0};
+    for (size_t i = 0; i < ir_count_of(steps); i++) {
+      ir_text_printf(&names, "%s%s", i == 0 ? "" : i + 1 < ir_count_of(steps) ? ", " : " and ", steps[i].name);
+    }
+    const char *why = ir_arena_printf(t->scratch, "no such step: there are %s", names.at);
+    ir_text_free(&names);
+    return fail(t, why);
   }
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');

@@ -9,6 +9,8 @@
 #include "../../ir/op.h"
 #include "../../ir/simplify.h"
 
+struct ir_device_limits; /* targets/device.h */
+
 typedef struct ir_transform {
   ir_func *func;
   ir_arena *scratch;
@@ -47,6 +49,11 @@ bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t f
 /* The rounds of LOOP, independent, become invocations in workgroups of SIZE: `bind` loops over the groups, on two axes where
  * one may not be enough, and over the invocations. LOOP must stand outside of all others. */
 bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size);
+/* Each round of LOOP, independent, is done by a workgroup of SIZE invocations, which share the rounds of the independent loops
+ * in it; memory that several of them touch becomes the workgroup's, with barriers. LOOP must stand outside of all others. */
+bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size);
+/* The bytes of workgroup memory which that would take; -1 where it cannot be done. */
+int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size);
 
 /* What the loops around OP say about their variables, in the words of FRAME; conditions around it are left out. */
 const ir_facts *ir_transform_facts(ir_transform *t, ir_frame *frame, const ir_op *op);
@@ -60,7 +67,7 @@ bool ir_transform_apply(ir_transform *t, ir_slice steps);
 /* The steps that suit the loops of FUNC; NULL where they had better stay as they are. */
 const char *ir_transform_choose(ir_func *func, ir_arena *arena);
 
-/* The same for a device: all parallel loops that stand outermost become one grid. NULL: one invocation does it all. */
-const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena);
+/* The same for a device: the parallel loops that stand outermost become a grid. NULL: one invocation does it all. */
+const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena, const struct ir_device_limits *device);
 
 #endif
