@@ -13,6 +13,7 @@ enum {
   GROUP = 64,           /* invocations of a workgroup where each makes results of its own */
   LANES = 32,           /* of a reduction */
   LEAST_ROWS = 4,       /* elements of a lane from which a workgroup is worth its barriers */
+  MOST_DEPTH = 2,       /* rows and blocks: blocks of blocks, with barriers in each, take compilers minutes */
   MANY_RESULTS = 65536, /* these keep a device busy, an invocation each, */
   MANY_ROWS = 32,       /* unless each takes this many elements of a lane */
 };
@@ -84,26 +85,28 @@ static int64_t times(int64_t a, int64_t b) { return a == UNKNOWN || b == UNKNOWN
 struct lanes {
   const ir_op *within;
   int64_t rows; /* elements of a lane, in the longest of the reductions; 0: there is none */
+  int depth;    /* loops around them */
 };
 
 static bool see_lanes(void *user, ir_op *op) {
   struct lanes *l = user;
   if (!ir_is(op, IR_FOR) || !has_mode(op, "vectorize") || rounds_of(op) != LANES) return true;
   int64_t rows = 1;
-  bool repeats = false;
+  int depth = 0;
   for (const ir_op *outer = ir_op_parent(op); outer != l->within; outer = ir_op_parent(outer)) {
     if (!ir_is(outer, IR_FOR)) continue;
-    repeats = true;
+    depth++;
     rows = times(rows, rounds_of(outer));
   }
-  if (repeats && rows > l->rows) l->rows = rows;
+  if (depth && rows > l->rows) l->rows = rows;
+  if (depth > l->depth) l->depth = depth;
   return true;
 }
 
 static bool suits_workgroup(ir_func *func, ir_arena *arena, const struct tower *tower, const ir_device_limits *device) {
   struct lanes lanes = {.within = tower->loops[tower->count - 1]};
   ir_walk(ir_op_region(lanes.within, 0), IR_PRE_ORDER, see_lanes, &lanes);
-  if (lanes.rows < LEAST_ROWS) return false;
+  if (lanes.rows < LEAST_ROWS || lanes.depth > MOST_DEPTH) return false;
   int64_t results = 1;
   for (size_t i = 0; i < tower->count; i++) results = times(results, rounds_of(tower->loops[i]));
   if (results != UNKNOWN && results >= MANY_RESULTS && lanes.rows < MANY_ROWS) return false;
