@@ -29,7 +29,7 @@ static bool fits(ir_device *device, const ir_kernel *kernel) {
   }
   return within(device, kernel, "a workgroup", invocations, limits->maxComputeWorkGroupInvocations, "maxComputeWorkGroupInvocations") &&
          within(device, kernel, "a number of buffers", kernel->buffer_count, limits->maxPerStageDescriptorStorageBuffers, "maxPerStageDescriptorStorageBuffers") &&
-         within(device, kernel, "push constants", ir_spirv_scalars(kernel, NULL), limits->maxPushConstantsSize, "maxPushConstantsSize") &&
+         (ir_spirv_pushes(kernel) || within(device, kernel, "scalars in bytes", ir_spirv_scalars(kernel, NULL), limits->maxUniformBufferRange, "maxUniformBufferRange")) &&
          within(device, kernel, "workgroup memory", ir_spirv_shared(kernel), limits->maxComputeSharedMemorySize, "maxComputeSharedMemorySize");
 }
 
@@ -47,15 +47,18 @@ static bool make_layouts(ir_device *device, const ir_kernel *kernel, vk_kernel *
   for (size_t i = 0; i < kernel->buffer_count; i++) {
     bindings[i] = (VkDescriptorSetLayoutBinding){(uint32_t)i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
   }
+  size_t count = kernel->buffer_count;
+  bool pushes = ir_spirv_pushes(kernel);
+  if (!pushes) bindings[count] = (VkDescriptorSetLayoutBinding){(uint32_t)count, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL}, count++;
   made->offsets = ir_new_array(&device->arena, uint32_t, kernel->scalar_count + 1);
   made->constants = (uint32_t)ir_spirv_scalars(kernel, made->offsets);
   const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, made->constants};
-  const VkDescriptorSetLayoutCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = (uint32_t)kernel->buffer_count, .pBindings = bindings};
+  const VkDescriptorSetLayoutCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = (uint32_t)count, .pBindings = bindings};
   if (!vk_check_kernel(device, kernel, vkCreateDescriptorSetLayout(device->device, &sets, NULL, &made->sets), "vkCreateDescriptorSetLayout")) return false;
   const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .setLayoutCount = 1,
                                              .pSetLayouts = &made->sets,
-                                             .pushConstantRangeCount = made->constants > 0,
+                                             .pushConstantRangeCount = pushes && made->constants > 0,
                                              .pPushConstantRanges = &range};
   return vk_check_kernel(device, kernel, vkCreatePipelineLayout(device->device, &layout, NULL, &made->layout), "vkCreatePipelineLayout");
 }
@@ -97,7 +100,7 @@ static bool new_set(ir_device *device, const ir_kernel *kernel, const vk_kernel 
   return vk_check_kernel(device, kernel, result, "vkAllocateDescriptorSets");
 }
 
-static bool bind(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const ir_device_slice *buffers, VkDescriptorSet *set) {
+static bool bind(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const ir_device_slice *buffers, const ir_device_block *scalars, VkDescriptorSet *set) {
   ir_arena arena = {0};
   VkDescriptorBufferInfo *infos = ir_new_array(&arena, VkDescriptorBufferInfo, kernel->buffer_count + 1);
   VkWriteDescriptorSet *writes = ir_new_array(&arena, VkWriteDescriptorSet, kernel->buffer_count + 1);
@@ -111,19 +114,52 @@ static bool bind(ir_device *device, const ir_kernel *kernel, const vk_kernel *ma
                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                        .pBufferInfo = &infos[i]};
   }
-  if (fine) vkUpdateDescriptorSets(device->device, (uint32_t)kernel->buffer_count, writes, 0, NULL);
+  size_t count = kernel->buffer_count;
+  VkDescriptorBufferInfo block = {.range = made->constants};
+  if (scalars) {
+    block.buffer = scalars->buffer;
+    writes[count] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                           .dstSet = *set,
+                                           .dstBinding = (uint32_t)count,
+                                           .descriptorCount = 1,
+                                           .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+                                           .pBufferInfo = &block};
+    count++;
+  }
+  if (fine) vkUpdateDescriptorSets(device->device, (uint32_t)count, writes, 0, NULL);
   ir_arena_free(&arena);
   return fine;
 }
 
-static void push(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const uint64_t *scalars) {
-  if (!made->constants) return;
-  uint8_t bytes[4096] = {0}; /* no device takes more; vk_fits has looked */
+/* The scalars as push constants, or in BLOCK. */
+static bool pass(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const uint64_t *scalars, ir_device_block *block) {
+  if (!made->constants) return true;
+  ir_arena arena = {0};
+  uint8_t *bytes = ir_arena_alloc(&arena, made->constants);
   for (size_t i = 0; i < kernel->scalar_count; i++) {
     size_t size = ir_dtypes[kernel->scalars[i].dtype].bits == 64 ? 8 : 4;
     memcpy(bytes + made->offsets[i], &scalars[i], size);
   }
-  vkCmdPushConstants(device->commands, made->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, made->constants, bytes);
+  if (block) {
+    vkCmdUpdateBuffer(device->commands, block->buffer, 0, made->constants, bytes);
+    vk_uses(device, block);
+  } else {
+    vkCmdPushConstants(device->commands, made->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, made->constants, bytes);
+  }
+  ir_arena_free(&arena);
+  return !block || vk_record(device);
+}
+
+static bool start(ir_device *device, size_t number, const ir_device_slice *buffers, const uint64_t *scalars, ir_device_block *block, const int64_t groups[3]) {
+  const ir_kernel *kernel = &device->kernels[number];
+  const vk_kernel *made = &device->made[number];
+  VkDescriptorSet set;
+  if (!bind(device, kernel, made, buffers, block, &set) || !vk_record(device) || !pass(device, kernel, made, scalars, block)) return false;
+  vkCmdBindPipeline(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->pipeline);
+  vkCmdBindDescriptorSets(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->layout, 0, 1, &set, 0, NULL);
+  vkCmdDispatch(device->commands, (uint32_t)groups[0], (uint32_t)groups[1], (uint32_t)groups[2]);
+  for (size_t i = 0; i < kernel->buffer_count; i++) vk_uses(device, buffers[i].block);
+  return !device->refused;
 }
 
 bool vk_launch(ir_device *device, size_t number, const ir_device_slice *buffers, const uint64_t *scalars, const int64_t groups[3]) {
@@ -134,12 +170,9 @@ bool vk_launch(ir_device *device, size_t number, const ir_device_slice *buffers,
   }
   if (!made->layout && !make_layouts(device, kernel, made)) return false;
   if (!made->pipeline && !make_pipeline(device, kernel, made)) return false;
-  VkDescriptorSet set;
-  if (!bind(device, kernel, made, buffers, &set) || !vk_record(device)) return false;
-  vkCmdBindPipeline(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->pipeline);
-  vkCmdBindDescriptorSets(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->layout, 0, 1, &set, 0, NULL);
-  push(device, kernel, made, scalars);
-  vkCmdDispatch(device->commands, (uint32_t)groups[0], (uint32_t)groups[1], (uint32_t)groups[2]);
-  for (size_t i = 0; i < kernel->buffer_count; i++) vk_uses(device, buffers[i].block);
-  return !device->refused;
+  ir_device_block *block = ir_spirv_pushes(kernel) ? NULL : vk_take(device, made->constants);
+  if (!block && !ir_spirv_pushes(kernel)) return false;
+  bool fine = start(device, number, buffers, scalars, block, groups);
+  if (block) vk_give(device, block);
+  return fine;
 }

@@ -24,7 +24,7 @@ void vk_drop(ir_device *device, ir_device_block *block) {
 }
 
 static bool fill(ir_device *device, ir_device_block *block) {
-  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = block->bytes, .usage = usage};
   if (!vk_check(device, vkCreateBuffer(device->device, &info, NULL, &block->buffer), "vkCreateBuffer")) return false;
   VkMemoryRequirements needs;

@@ -11,8 +11,8 @@ static bool make_pools(ir_device *device) {
   if (!vk_check(device, vkCreateCommandPool(device->device, &pool, NULL, &device->pool), "vkCreateCommandPool")) return false;
   const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = device->pool, .commandBufferCount = 1};
   const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, POOL_BUFFERS};
-  const VkDescriptorPoolCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = POOL_SETS, .poolSizeCount = 1, .pPoolSizes = &size};
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, POOL_BUFFERS}, {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, POOL_SETS}};
+  const VkDescriptorPoolCreateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = POOL_SETS, .poolSizeCount = 2, .pPoolSizes = sizes};
   const VkPipelineCacheCreateInfo pipelines = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   return vk_check(device, vkAllocateCommandBuffers(device->device, &commands, &device->commands), "vkAllocateCommandBuffers") &&
          vk_check(device, vkCreateFence(device->device, &fence, NULL, &device->fence), "vkCreateFence") &&

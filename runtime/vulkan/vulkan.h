@@ -27,7 +27,7 @@ typedef struct vk_kernel {
   VkDescriptorSetLayout sets;
   VkPipelineLayout layout;
   VkPipeline pipeline; /* made when it is first launched */
-  uint32_t *offsets;   /* of the scalars in the push constants */
+  uint32_t *offsets;   /* of the scalars in their block */
   uint32_t constants;  /* bytes of them */
 } vk_kernel;
 

@@ -64,6 +64,8 @@ static void bind_buffer(sv_function *f, const ir_kernel *kernel, size_t number) 
   ir_map_put(&f->arena, &f->buffers, param->value, buffer);
 }
 
+enum { MOST_PUSHED = 128 /* bytes that every device takes as push constants */ };
+
 static uint32_t size_of(ir_dtype dtype) { return ir_dtypes[dtype].bits == 64 ? 8 : 4; }
 
 size_t ir_spirv_scalars(const ir_kernel *kernel, uint32_t *offsets) {
@@ -76,6 +78,8 @@ size_t ir_spirv_scalars(const ir_kernel *kernel, uint32_t *offsets) {
   }
   return end;
 }
+
+bool ir_spirv_pushes(const ir_kernel *kernel) { return ir_spirv_scalars(kernel, NULL) <= MOST_PUSHED; }
 
 static bool add_shared(void *user, ir_op *op) {
   size_t *bytes = user;
@@ -125,10 +129,16 @@ static sv_id received(sv_function *f, ir_dtype dtype, sv_id word) {
 static void bind_scalars(sv_function *f, const ir_kernel *kernel) {
   sv_module *m = f->module;
   if (!kernel->scalar_count) return;
-  sv_id block = sv_global(f, SpvStorageClassPushConstant, constants_block(f, kernel));
+  const bool pushed = ir_spirv_pushes(kernel);
+  const SpvStorageClass storage = pushed ? SpvStorageClassPushConstant : SpvStorageClassUniform;
+  sv_id block = sv_global(f, storage, constants_block(f, kernel));
+  if (!pushed) {
+    sv_decorate(m, block, SpvDecorationDescriptorSet, SV_WORDS(0));
+    sv_decorate(m, block, SpvDecorationBinding, SV_WORDS((uint32_t)kernel->buffer_count));
+  }
   for (size_t i = 0; i < kernel->scalar_count; i++) {
     const ir_kernel_scalar *scalar = &kernel->scalars[i];
-    sv_id type = sv_type(m, passed(scalar->dtype)), pointer = sv_pointer(m, SpvStorageClassPushConstant, type);
+    sv_id type = sv_type(m, passed(scalar->dtype)), pointer = sv_pointer(m, storage, type);
     const sv_id at = sv_emit(f, SpvOpAccessChain, pointer, SV_WORDS(block, sv_word(m, (uint32_t)i)));
     sv_id value = received(f, scalar->dtype, sv_emit(f, SpvOpLoad, type, 1, &at));
     const void *key = scalar->symbol ? (const void *)scalar->symbol : scalar->param->value;

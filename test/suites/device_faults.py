@@ -52,8 +52,20 @@ module {
     call(@turned, %x, %0)
     return %0
   }
+  prim_func @sum(PARAMS, %x: f32[n], out %y: f32[n]) {
+    for g < n bind(group.x) {
+      %y[g] = f32(SUM)
+    }
+  }
+  func @scalars(%x: f32[n]) -> f32[n] {
+    %0 = alloc() : f32[n]
+    call(@sum, VALUES, %x, %0)
+    return %0
+  }
 }
 """
+for name, join, form in (("PARAMS", ", ", "s{}: i64"), ("SUM", " + ", "s{}"), ("VALUES", ", ", "{}")):
+    MODULE = MODULE.replace(name, join.join(form.format(i) for i in range(20)))
 # Executor, function, FAULT, what is said.
 ROWS = [
     ("vulkan", "main", "devices=0", "vulkan: error: no driver has a device"),
@@ -65,6 +77,7 @@ ROWS = [
     ("vulkan", "main", "shaderSignedZeroInfNanPreserveFloat32", "vulkan: error: the device has no shaderSignedZeroInfNanPreserveFloat32"),
     ("vulkan", "wide", "shaderSignedZeroInfNanPreserveFloat64", "vulkan: error: the device has no shaderSignedZeroInfNanPreserveFloat64"),
     ("vulkan", "main", "maxMemoryAllocationSize=16", "vulkan: error: a buffer of 280 bytes: the device takes 16 at most (maxMemoryAllocationSize)"),
+    ("vulkan", "scalars", "maxUniformBufferRange=160", "m.rill:40:13: error: vulkan: @sum has scalars in bytes of 168, the device takes 160 at most (maxUniformBufferRange)"),
     ("vulkan", "main", "vkCreateBuffer=-2", "vulkan: error: vkCreateBuffer: no memory is left on the device (-2)"),
     ("vulkan", "main", "vkAllocateMemory=-1", "vulkan: error: vkAllocateMemory: no memory is left on the host (-1)"),
     ("vulkan", "main", "vkCreateShaderModule=-1000012000", "vulkan: error: vkCreateShaderModule: the driver refuses the kernels (-1000012000)"),
@@ -120,7 +133,7 @@ def main():
         for executor, function, fault, said in ROWS if library else ():
             if executor in there:
                 done = run(folder, library, executor, function, fault)
-                check(done.returncode == 1 and said in done.stderr, f"{executor}, {fault}: status {done.returncode}, {done.stderr[-200:]!r}, expected {said!r}")
+                check(done.returncode == 1 and said in done.stderr, f"{executor}, {fault}: status {done.returncode}, {done.stderr[:200]!r}, expected {said!r}")
         if library and "vulkan" in there:
             # What the device can do about accesses that miss a buffer is turned on, and nothing is asked for that it cannot.
             for fault, said in (("asked", "robustBufferAccess: 1\n"), ("robustBufferAccess", "robustBufferAccess: 0\n")):

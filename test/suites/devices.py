@@ -145,6 +145,26 @@ def run_model(folder, device):
             check(bits(np.load(y)) == bits(expected), f"{device}, {shape}: {MODEL} has other bits than on the interpreter")
 
 
+SYMBOLS = 20  # more than push constants have room for
+
+
+def run_concat(folder, device):
+    """A concat of more operands than a kernel may have buffers; some of their extents are symbols."""
+    _, options, env, _ = DEVICES[device]
+    arrays = [np.full((3, 1 + i % 5), i, "f4") + np.arange(3, dtype="f4")[:, None] / 4 for i in range(100)]
+    extents = [f"n{i}" if i % 5 == 2 and i // 5 < SYMBOLS else str(a.shape[1]) for i, a in enumerate(arrays)]
+    values = ", ".join(f"%x{i}" for i in range(100))
+    params = ", ".join(f"%x{i}: f32[3, {e}]" for i, e in enumerate(extents))
+    source = write(folder, "concat.rill", f"rill 1\nmodule {{\n  func @main({params}) -> (f32[3, {' + '.join(extents)}]) {{\n"
+                                          f"    %y = concat({values}, axis=1)\n    return %y\n  }}\n}}\n")
+    paths, y = [os.path.join(folder, f"concat{i}.npy") for i in range(100)], os.path.join(folder, f"concat_{device}.npy")
+    for path, array in zip(paths, arrays):
+        np.save(path, array)
+    done = tool("ir-run", source, *options, *("--input=" + p for p in paths), "--output=" + y, env=env, prefix=PREFIXES.get(device, ()))
+    if check(not done.returncode, f"{device}: concat of 100: {done.stderr[-600:]}"):
+        check(np.array_equal(np.load(y), np.concatenate(arrays, 1)), f"{device}: concat of 100 gives other numbers than NumPy's")
+
+
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
     if not os.path.exists("/etc/OpenCL/vendors/rusticl.icd"):
@@ -156,6 +176,8 @@ def main():
         strict(folder, all_rows)
         for device in devices if os.path.exists(MODEL) and not sys.argv[1:] else ():
             run_model(folder, device)
+        for device in devices if not sys.argv[1:] or "concat" in sys.argv[1:] else ():
+            run_concat(folder, device)
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
             arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in all_rows}
             known = dict(zip((r.name for r in all_rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), all_rows)))

@@ -65,6 +65,7 @@ void vkGetPhysicalDeviceProperties(VkPhysicalDevice device, VkPhysicalDeviceProp
   PFN_vkGetPhysicalDeviceProperties function = (PFN_vkGetPhysicalDeviceProperties)real("vkGetPhysicalDeviceProperties");
   function(device, properties);
   long long number;
+  if (faulty("maxUniformBufferRange", &number)) properties->limits.maxUniformBufferRange = (uint32_t)number;
   if (faulty("version", &number)) properties->apiVersion = VK_MAKE_API_VERSION(0, 1, (uint32_t)number, 0);
 }
 
@@ -72,6 +73,7 @@ void vkGetPhysicalDeviceProperties2(VkPhysicalDevice device, VkPhysicalDevicePro
   PFN_vkGetPhysicalDeviceProperties2 function = (PFN_vkGetPhysicalDeviceProperties2)real("vkGetPhysicalDeviceProperties2");
   function(device, properties);
   long long number;
+  if (faulty("maxUniformBufferRange", &number)) properties->properties.limits.maxUniformBufferRange = (uint32_t)number;
   for (VkBaseOutStructure *each = properties->pNext; each; each = each->pNext) {
     VkPhysicalDeviceFloatControlsProperties *controls = (void *)each;
     VkPhysicalDeviceMaintenance3Properties *sizes = (void *)each;
