@@ -136,12 +136,3 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
   if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES && faulty("CL_DEVICE_MAX_WORK_ITEM_SIZES", &number)) *(size_t *)to = (size_t)number;
   return code;
 }
-
-cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *to, size_t *needs) {
-  cl_int (*function)(cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *) =
-      (cl_int(*)(cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t, void *, size_t *))real("clGetKernelWorkGroupInfo");
-  cl_int code = function(kernel, device, what, size, to, needs);
-  long long number;
-  if (code == CL_SUCCESS && what == CL_KERNEL_WORK_GROUP_SIZE && faulty("CL_KERNEL_WORK_GROUP_SIZE", &number)) *(size_t *)to = (size_t)number;
-  return code;
-}
