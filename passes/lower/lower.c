@@ -164,7 +164,7 @@ void ir_lower_where(ir_nest_at *n, size_t count, const ir_expr *const *condition
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     int64_t value;
-    if (ir_expr_is_int(conditions[i], &value) && value) continue;
+    if (ir_expr_is_int(ir_simplify(n->l->context, NULL, conditions[i]), &value) && value) continue;
     items[kept++] = ir_attr_expr(n->l->context, conditions[i]);
   }
   if (!kept) return;
