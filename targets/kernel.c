@@ -87,6 +87,7 @@ static void list_scalars(ir_arena *arena, ir_kernel *kernel) {
 
 struct grid {
   ir_kernel *kernel;
+  ir_arena *arena;
   const char *target;
   ir_op *loops[6]; /* that bind an axis first */
   bool failed;
@@ -97,6 +98,7 @@ static const char *const axes[6] = {"group.x", "group.y", "group.z", "local.x", 
 static bool see_loop(void *user, ir_op *op) {
   struct grid *g = user;
   g->kernel->shares |= ir_is(op, IR_BARRIER) || (ir_is(op, IR_ALLOC) && !strcmp(ir_get_word(op, "scope"), "shared"));
+  if (ir_is(op, IR_ASSERT)) *ir_push(g->arena, &g->kernel->asserts) = op;
   if (!ir_is(op, IR_FOR) || strcmp(ir_get_word(op, "mode"), "bind")) return true;
   size_t axis = 0;
   while (strcmp(axes[axis], ir_get_word(op, "axis"))) axis++;
@@ -120,7 +122,7 @@ bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_k
   *kernel = (ir_kernel){.func = func, .name = ir_arena_printf(arena, "rill_%s", ir_mangled(arena, func->item.name)), .groups = {one, one, one}, .local = {1, 1, 1}};
   list_buffers(arena, kernel);
   list_scalars(arena, kernel);
-  struct grid g = {.kernel = kernel, .target = target};
+  struct grid g = {.arena = arena, .kernel = kernel, .target = target};
   ir_walk(func->body, IR_PRE_ORDER, see_loop, &g);
   return !g.failed;
 }
@@ -174,6 +176,7 @@ static bool check_op(struct check *c, const ir_op *op) {
   case IR_SCALAR:
   case IR_WHILE:
   case IR_FOR:
+  case IR_ASSERT:
   case IR_BARRIER: return true;
   case IR_ALLOC: return check_alloc(c, op);
   case IR_IF: return op->result_count ? fail(c, cannot(c->func, op, c->target, "run an 'if' with results in a prim_func")) : true;
@@ -182,7 +185,6 @@ static bool check_op(struct check *c, const ir_op *op) {
     return reduces ? fail(c, cannot(c->func, op, c->target, "run a reduction outside of loops: run the pass schedule")) : true;
   }
   case IR_COMPUTE: return fail(c, cannot(c->func, op, c->target, "run a compute nest: run the pass schedule"));
-  case IR_ASSERT: return fail(c, cannot(c->func, op, c->target, "check an assertion in a kernel: not implemented"));
   default: return fail(c, cannot(c->func, op, c->target, "run '%s' in a prim_func", ir_op_row(op)->name));
   }
 }
@@ -241,10 +243,16 @@ typedef struct text_of_kernel {
 
 static bool same_text(const void *object, const void *key) { return ir_slice_equal(((const text_of_kernel *)object)->text, *(const ir_slice *)key); }
 
-/* FUNC, or the one before it with the same text. */
+static bool is_no_assert(void *user, ir_op *op) {
+  (void)user;
+  return !ir_is(op, IR_ASSERT);
+}
+
+/* FUNC, or the one before it with the same text. Kernels that check something stay apart: each says where. */
 static ir_func *first_twin(struct collect *c, ir_interner *texts, ir_func *func) {
   const ir_string *name = func->item.name;
   ir_text text = {0};
+  if (!ir_walk(func->body, IR_PRE_ORDER, is_no_assert, NULL)) return func;
   func->item.name = ir_intern(c->module->context, ir_lit("kernel"));
   ir_print_item(&text, &func->item, &(ir_print_options){.strip_locs = true});
   func->item.name = name;

@@ -30,6 +30,7 @@ typedef struct ir_kernel {
   const ir_expr *groups[3]; /* workgroups on each axis, over the symbols; 1 where no loop is bound */
   int64_t local[3];         /* invocations of a workgroup on each axis */
   bool shares;              /* there is workgroup memory, or a barrier */
+  ir_vec(const ir_op *) asserts; /* in order; where there are any, the kernel gets a status word (docs/spec/devices.md) */
 } ir_kernel;
 
 /* What FUNC, a prim_func in loop form, is for a device. TARGET is for messages: "the opencl target cannot ...". Reports and

@@ -136,6 +136,7 @@ static void start(json_t *kernel, json_t *arguments) {
   json_t *parameters, *groups, *local, *scalars, *each;
   size_t i, outer = count;
   unpack(kernel, "{s:o, s:{s:s, s:o, s:o, s:o}}", "parameters", &parameters, "grid", "entry", &l.entry, "groups", &groups, "local", &local, "scalars", &scalars);
+  if (json_object_get(json_object_get(kernel, "grid"), "asserts")) fail("%s checks assertions, which this program does not", l.entry);
   if (json_array_size(parameters) > MOST || json_array_size(scalars) > MOST) fail("%s takes more than %d buffers or scalars", l.entry, MOST);
   json_array_foreach(parameters, i, each) {
     json_t *argument = json_array_get(arguments, i);

@@ -11,12 +11,13 @@ static bool can(void *user, ir_op *op) {
   case IR_ALLOC:
   case IR_STORE:
   case IR_WHILE:
+  case IR_ASSERT:
   case IR_BARRIER: break;
   case IR_FOR:
   case IR_IF:
     if (op->result_count) why = "something in it has results";
     break;
-  default: why = "it holds more than loops, conditions, scalars, memory and stores";
+  default: why = "it holds more than loops, conditions, scalars, memory, stores and assertions";
   }
   if (why) *problem = why;
   return !why;
@@ -109,6 +110,9 @@ void ir_copy_op(ir_copy *c, ir_builder *b, ir_op *op) {
     for (size_t i = 0; i < op->region_count; i++) ir_copy_region(c, ir_at_end(ir_op_region(branch, i)), ir_op_region(op, i));
   } else if (ir_is(op, IR_WHILE)) {
     copy_while(c, b, op);
+  } else if (ir_is(op, IR_ASSERT)) {
+    ir_value *condition = ir_copy_operand(c, b, ir_op_operand(op, 0));
+    ir_build_with(b, IR_ASSERT, &condition, 1, IR_SET({"message", ir_get(op, "message")}), NULL, 0, NULL, 0);
   } else {
     ir_op_clone(op, b->region, b->before, c->nest.scratch, &c->nest.values);
   }

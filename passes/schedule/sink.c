@@ -133,7 +133,7 @@ static void sink_region(struct sink *s, ir_builder b, ir_region *region) {
     bool let = ir_is(op, IR_SCALAR), nest = ir_is(op, IR_FOR) || ir_is(op, IR_IF);
     bool differs = let ? ir_map_has(&s->varying, ir_op_result(op, 0)) : nest && value_differs(s, ir_op_operand(op, 0));
     together |= let && differs && ir_get_expr(op, "value")->has_loads;
-    if (together || ir_is(op, IR_STORE) || (nest && differs)) {
+    if (together || ir_is(op, IR_STORE) || ir_is(op, IR_ASSERT) || (nest && differs)) {
       add_leaf(s, &b, op);
     } else if (differs) {
       *ir_push(s->t->scratch, &s->lets) = op;

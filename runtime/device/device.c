@@ -32,6 +32,8 @@ struct ir_program {
   uint64_t next;
   ir_map constants; /* bytes of a constant -> ir_tensor on the device */
   ir_vec(ir_tensor *) kept; /* these tensors */
+  ir_device_block **statuses; /* one a kernel: its status word, all ones but where an assertion failed; NULL before its first launch */
+  ir_vec(size_t) checking;    /* kernels that were launched and whose status words nobody has looked at since */
   ir_meter *meter; /* of inputs and constants */
   ir_interp *interp;
   bool failed; /* something was reported that no return value told */
@@ -82,8 +84,11 @@ static bool note(ir_program *p, bool fine) {
   return fine;
 }
 
+static bool check_statuses(ir_program *p);
+
 static bool read_bytes(ir_memory *memory, void *to, const uint8_t *from, size_t bytes) {
   ir_program *p = (ir_program *)memory;
+  if (!note(p, check_statuses(p))) return false;
   return note(p, p->driver->read(p->device, to, slice_of(p, from, bytes)));
 }
 
@@ -95,6 +100,56 @@ static bool write_bytes(ir_memory *memory, uint8_t *to, const void *from, size_t
 static bool copy_bytes(ir_memory *memory, uint8_t *to, const uint8_t *from, size_t bytes) {
   ir_program *p = (ir_program *)memory;
   return note(p, p->driver->copy(p->device, slice_of(p, to, bytes), slice_of(p, from, bytes)));
+}
+
+/* --- assertions in kernels --- */
+
+static const uint32_t nothing_failed = UINT32_MAX;
+
+static ir_device_slice status_of(const ir_program *p, size_t number) { return (ir_device_slice){p->statuses[number], 0, sizeof nothing_failed}; }
+
+/* The status word of a kernel that is about to start. */
+static bool give_status(ir_program *p, size_t number, ir_device_slice *status) {
+  if (!p->statuses[number]) {
+    p->statuses[number] = p->driver->take(p->device, 64);
+    if (!p->statuses[number] || !p->driver->write(p->device, status_of(p, number), &nothing_failed)) return false;
+  }
+  *status = status_of(p, number);
+  for (size_t i = 0; i < p->checking.count; i++) {
+    if (p->checking.at[i] == number) return true;
+  }
+  *ir_push(&p->arena, &p->checking) = number;
+  return true;
+}
+
+/* As the interpreter reports it. */
+static bool report(ir_program *p, const ir_kernel *kernel, const ir_op *op) {
+  ir_text text = {0};
+  ir_text_printf(&text, "%s", ir_get_word(op, "message"));
+  ir_text place = {0};
+  if (ir_print_place(&place, ir_op_loc(op))) ir_text_printf(&text, " (%s)", place.at);
+  ir_text_free(&place);
+  if (op->range.end) ir_error(p->module->context->diags, op->range, "%s", text.at);
+  else ir_error_in(p->module->context->diags, kernel->func->item.name->text, "%s", text.at);
+  ir_text_free(&text);
+  return false;
+}
+
+/* Waits for the kernels that check something; reports of the first one that failed. */
+static bool check_statuses(ir_program *p) {
+  bool fine = true;
+  for (size_t i = 0; i < p->checking.count; i++) {
+    size_t number = p->checking.at[i];
+    const ir_kernel *kernel = &p->kernels[number];
+    uint32_t status;
+    if (!p->driver->read(p->device, &status, status_of(p, number))) return p->checking.count = 0, false;
+    if (status == nothing_failed) continue;
+    if (fine && status < kernel->asserts.count) report(p, kernel, kernel->asserts.at[status]);
+    fine = false;
+    if (!p->driver->write(p->device, status_of(p, number), &nothing_failed)) break;
+  }
+  p->checking.count = 0;
+  return fine;
 }
 
 /* --- launching --- */
@@ -169,6 +224,7 @@ static bool launch(void *user, ir_func *func, size_t count, ir_object *const *ar
   int64_t groups[3];
   bool empty = false;
   bool fine = ir_symbols_enter(p->interp, &symbols, func, count, arguments) && groups_of(p, kernel, &symbols, groups, &empty);
+  if (fine && !empty && kernel->asserts.count) fine = give_status(p, number - 1, &buffers[kernel->buffer_count]);
   if (fine && !empty) {
     fine = buffers_of(p, kernel, arguments, buffers) && scalars_of(p, kernel, &symbols, arguments, scalars) &&
            p->driver->launch(p->device, number - 1, buffers, scalars, groups);
@@ -185,6 +241,7 @@ static bool describe(ir_program *p) {
   ir_funcs funcs;
   if (!ir_kernels_of(&p->arena, p->module, p->driver->target, &funcs)) return false;
   p->kernels = ir_new_array(&p->arena, ir_kernel, funcs.count + 1);
+  p->statuses = ir_new_array(&p->arena, ir_device_block *, funcs.count + 1);
   for (size_t i = 0; i < funcs.count; i++) {
     if (!ir_kernel_describe(&p->arena, funcs.at[i], p->driver->target, &p->kernels[i])) return false;
     ir_map_put(&p->arena, &p->numbers, funcs.at[i], (void *)(uintptr_t)(i + 1));
@@ -216,6 +273,9 @@ void ir_device_program_free(ir_program *p) {
   for (size_t i = 0; i < p->kept.count; i++) ir_tensor_release(p->kept.at[i]);
   ir_interp_free(p->interp);
   ir_meter_release(p->meter);
+  for (size_t i = 0; p->device && i < p->kernel_count; i++) {
+    if (p->statuses[i]) p->driver->give(p->device, p->statuses[i]);
+  }
   if (p->device) p->driver->free(p->device);
   ir_heap_free(p->placed);
   ir_arena_free(&p->arena);
@@ -251,13 +311,14 @@ bool ir_device_run(ir_program *p, const char *entry, size_t count, ir_tensor *co
   }
   ir_tensor **inputs = ir_heap_alloc(ir_size_mul(count, sizeof *inputs));
   p->failed = false;
+  p->checking.count = 0;
   bool fine = true;
   for (size_t i = 0; i < count; i++) {
     inputs[i] = fine ? ir_tensor_copy(p->meter, arguments[i]) : NULL;
     if (fine && !inputs[i]) fine = fail(p, func, "input %zu is not to be had on the device", i);
   }
   bool ran = fine && ir_interp_call(p->interp, func, count, inputs, result_count, results);
-  fine = ran && !p->failed && fetch(p, func, result_count, results) && !p->failed;
+  fine = ran && !p->failed && check_statuses(p) && fetch(p, func, result_count, results) && !p->failed;
   for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);
   ir_heap_free(inputs);
   return fine;

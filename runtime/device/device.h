@@ -28,7 +28,7 @@ typedef struct ir_device_driver {
   bool (*read)(ir_device *device, void *to, ir_device_slice from);
   bool (*write)(ir_device *device, ir_device_slice to, const void *from);
   bool (*copy)(ir_device *device, ir_device_slice to, ir_device_slice from); /* equal bytes */
-  /* Kernel number KERNEL of the program on one slice a buffer and one value a scalar (its bits stand low); no group is 0. */
+  /* Kernel number KERNEL of the program on one slice a buffer, behind them that of its status word where it checks something, and one value a scalar (its bits stand low); no group is 0. */
   bool (*launch)(ir_device *device, size_t kernel, const ir_device_slice *buffers, const uint64_t *scalars, const int64_t groups[3]);
   bool (*finish)(ir_device *device);
   void (*free)(ir_device *device);

@@ -394,6 +394,17 @@ static ir_func *declare(ir_manifest_reader *r, const json_t *json, ir_item_kind 
   return r->failed ? NULL : func;
 }
 
+static bool check_asserts(ir_manifest_reader *r, const json_t *grid) {
+  if (!json_object_get(grid, "asserts")) return true;
+  const json_t *asserts = ir_manifest_member(r, grid, "asserts", JSON_ARRAY), *each;
+  size_t i;
+  if (!asserts) return false;
+  json_array_foreach(asserts, i, each) {
+    if (!ir_manifest_word(r, each, "message") || !ONLY(r, each, "message", "at")) return false;
+  }
+  return true;
+}
+
 /* How devices start a kernel is for hosts that have its code: here it is only checked. */
 static bool check_grid(ir_manifest_reader *r, const json_t *json) {
   const json_t *grid = json_object_get(json, "grid");
@@ -408,7 +419,7 @@ static bool check_grid(ir_manifest_reader *r, const json_t *json) {
     fine = ir_manifest_expr(r, json_array_get(groups, i), NULL) != NULL;
     if (fine && json_integer_value(json_array_get(local, i)) < 1) return ir_manifest_fail(r, "expected integers above 0 in 'local'");
   }
-  if (!fine || !ONLY(r, grid, "entry", "groups", "local", "scalars")) return false;
+  if (!fine || !check_asserts(r, grid) || !ONLY(r, grid, "entry", "groups", "local", "scalars", "asserts")) return false;
   ir_manifest_leave(r);
   return true;
 }

@@ -298,6 +298,12 @@ static bool see_op(void *user, ir_op *op) {
   return true;
 }
 
+static json_t *put_assert(writer *w, const ir_op *op) {
+  json_t *json = json_pack("{so}", "message", ir_manifest_put_attr(&w->w, ir_get(op, "message"))), *at = put_place(w, op);
+  if (at) json_object_set_new(json, "at", at);
+  return json;
+}
+
 /* How a device starts the kernel; NULL, reported, where it cannot be started. */
 static json_t *put_grid(writer *w, const ir_func *func) {
   ir_kernel kernel;
@@ -314,7 +320,12 @@ static json_t *put_grid(writer *w, const ir_func *func) {
                                   : json_pack("{ss ss}", "name", param_name(w, &func->params[scalar->param - kernel.func->params], (size_t)(scalar->param - kernel.func->params)), "dtype", ir_dtype_name(scalar->dtype));
     json_array_append_new(scalars, name);
   }
-  return json_pack("{ss so so so}", "entry", kernel.name, "groups", groups, "local", local, "scalars", scalars);
+  json_t *asserts = json_array();
+  for (size_t i = 0; i < kernel.asserts.count; i++) json_array_append_new(asserts, put_assert(w, kernel.asserts.at[i]));
+  json_t *grid = json_pack("{ss so so so}", "entry", kernel.name, "groups", groups, "local", local, "scalars", scalars);
+  if (kernel.asserts.count) json_object_set(grid, "asserts", asserts);
+  json_decref(asserts);
+  return grid;
 }
 
 static json_t *put_kernel(writer *w, const ir_func *func) {

@@ -302,6 +302,7 @@ static bool set_arguments(ir_device *device, cl_kernel made, const ir_kernel *ke
     float wide = narrow ? (float)ir_float_from_bits(dtype, scalars[i]) : 0;
     code = narrow ? clSetKernelArg(made, at++, sizeof wide, &wide) : clSetKernelArg(made, at++, element_bytes(dtype), &scalars[i]);
   }
+  if (kernel->asserts.count && code == CL_SUCCESS) code = clSetKernelArg(made, at++, sizeof(cl_mem), &buffers[kernel->buffer_count].block->memory);
   return check_kernel(device, kernel, code, "clSetKernelArg");
 }
 

@@ -28,7 +28,7 @@ static bool fits(ir_device *device, const ir_kernel *kernel) {
     invocations *= (uint64_t)kernel->local[i];
   }
   return within(device, kernel, "a workgroup", invocations, limits->maxComputeWorkGroupInvocations, "maxComputeWorkGroupInvocations") &&
-         within(device, kernel, "a number of buffers", kernel->buffer_count, limits->maxPerStageDescriptorStorageBuffers, "maxPerStageDescriptorStorageBuffers") &&
+         within(device, kernel, "a number of buffers", kernel->buffer_count + (kernel->asserts.count > 0), limits->maxPerStageDescriptorStorageBuffers, "maxPerStageDescriptorStorageBuffers") &&
          (ir_spirv_pushes(kernel) || within(device, kernel, "scalars in bytes", ir_spirv_scalars(kernel, NULL), limits->maxUniformBufferRange, "maxUniformBufferRange")) &&
          within(device, kernel, "workgroup memory", ir_spirv_shared(kernel), limits->maxComputeSharedMemorySize, "maxComputeSharedMemorySize");
 }
@@ -43,13 +43,14 @@ bool vk_fits(ir_device *device) {
 /* --- pipelines --- */
 
 static bool make_layouts(ir_device *device, const ir_kernel *kernel, vk_kernel *made) {
-  VkDescriptorSetLayoutBinding *bindings = ir_new_array(&device->arena, VkDescriptorSetLayoutBinding, kernel->buffer_count + 1);
+  VkDescriptorSetLayoutBinding *bindings = ir_new_array(&device->arena, VkDescriptorSetLayoutBinding, kernel->buffer_count + 2);
   for (size_t i = 0; i < kernel->buffer_count; i++) {
     bindings[i] = (VkDescriptorSetLayoutBinding){(uint32_t)i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
   }
   size_t count = kernel->buffer_count;
   bool pushes = ir_spirv_pushes(kernel);
   if (!pushes) bindings[count] = (VkDescriptorSetLayoutBinding){(uint32_t)count, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL}, count++;
+  if (kernel->asserts.count) bindings[count] = (VkDescriptorSetLayoutBinding){(uint32_t)count, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL}, count++;
   made->offsets = ir_new_array(&device->arena, uint32_t, kernel->scalar_count + 1);
   made->constants = (uint32_t)ir_spirv_scalars(kernel, made->offsets);
   const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, made->constants};
@@ -92,6 +93,9 @@ static VkResult allocate(ir_device *device, const vk_kernel *made, VkDescriptorS
   return vkAllocateDescriptorSets(device->device, &info, set);
 }
 
+/* Slices that a launch gets: the buffers, and the status word where there is one. */
+static size_t slices_of(const ir_kernel *kernel) { return kernel->buffer_count + (kernel->asserts.count > 0); }
+
 /* A set for one launch; where the pool is empty, that of the launches before it. */
 static bool new_set(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, VkDescriptorSet *set) {
   VkResult result = allocate(device, made, set);
@@ -100,30 +104,31 @@ static bool new_set(ir_device *device, const ir_kernel *kernel, const vk_kernel 
   return vk_check_kernel(device, kernel, result, "vkAllocateDescriptorSets");
 }
 
+static VkWriteDescriptorSet binding(VkDescriptorSet set, size_t number, VkDescriptorType type, const VkDescriptorBufferInfo *info) {
+  return (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                .dstSet = set,
+                                .dstBinding = (uint32_t)number,
+                                .descriptorCount = 1,
+                                .descriptorType = type,
+                                .pBufferInfo = info};
+}
+
+/* Behind the buffers stand SCALARS, where there is such a block, and the status word. */
 static bool bind(ir_device *device, const ir_kernel *kernel, const vk_kernel *made, const ir_device_slice *buffers, const ir_device_block *scalars, VkDescriptorSet *set) {
   ir_arena arena = {0};
-  VkDescriptorBufferInfo *infos = ir_new_array(&arena, VkDescriptorBufferInfo, kernel->buffer_count + 1);
-  VkWriteDescriptorSet *writes = ir_new_array(&arena, VkWriteDescriptorSet, kernel->buffer_count + 1);
+  size_t all = slices_of(kernel), count = 0;
+  VkDescriptorBufferInfo *infos = ir_new_array(&arena, VkDescriptorBufferInfo, all + 1);
+  VkWriteDescriptorSet *writes = ir_new_array(&arena, VkWriteDescriptorSet, all + 1);
   bool fine = new_set(device, kernel, made, set);
-  for (size_t i = 0; fine && i < kernel->buffer_count; i++) {
-    fine = describe(device, kernel, buffers[i], &infos[i]);
-    writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                       .dstSet = *set,
-                                       .dstBinding = (uint32_t)i,
-                                       .descriptorCount = 1,
-                                       .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                       .pBufferInfo = &infos[i]};
-  }
-  size_t count = kernel->buffer_count;
-  VkDescriptorBufferInfo block = {.range = made->constants};
-  if (scalars) {
-    block.buffer = scalars->buffer;
-    writes[count] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                           .dstSet = *set,
-                                           .dstBinding = (uint32_t)count,
-                                           .descriptorCount = 1,
-                                           .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
-                                           .pBufferInfo = &block};
+  for (size_t i = 0; fine && i <= all; i++) {
+    if (i == kernel->buffer_count && scalars) {
+      infos[count] = (VkDescriptorBufferInfo){scalars->buffer, 0, made->constants};
+      writes[count] = binding(*set, count, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, &infos[count]);
+      count++;
+    }
+    if (i == all) break;
+    fine = describe(device, kernel, buffers[i], &infos[count]);
+    writes[count] = binding(*set, count, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, &infos[count]);
     count++;
   }
   if (fine) vkUpdateDescriptorSets(device->device, (uint32_t)count, writes, 0, NULL);
@@ -158,7 +163,7 @@ static bool start(ir_device *device, size_t number, const ir_device_slice *buffe
   vkCmdBindPipeline(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->pipeline);
   vkCmdBindDescriptorSets(device->commands, VK_PIPELINE_BIND_POINT_COMPUTE, made->layout, 0, 1, &set, 0, NULL);
   vkCmdDispatch(device->commands, (uint32_t)groups[0], (uint32_t)groups[1], (uint32_t)groups[2]);
-  for (size_t i = 0; i < kernel->buffer_count; i++) vk_uses(device, buffers[i].block);
+  for (size_t i = 0; i < slices_of(kernel); i++) vk_uses(device, buffers[i].block);
   return !device->refused;
 }
 

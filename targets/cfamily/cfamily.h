@@ -16,6 +16,7 @@ typedef struct c_dialect {
   const char *barrier;   /* statement */
   const char *as_open, *as_close; /* a bitcast is as_open TYPE as_close VALUE ")" */
   const char *root;      /* the correctly rounded square root */
+  const char *fails, *fails_end; /* opens the call that makes the status word the number between them, where that is less */
   const char *group[3], *local[3]; /* numbers of a workgroup and of an invocation in it, on each axis */
   /* Whether the kernel keeps the language's limits, with so many bytes of workgroup memory; reports where not. NULL: it has none. */
   bool (*fits)(c_file *file, const ir_kernel *kernel, int64_t shared_bytes);
@@ -45,6 +46,7 @@ typedef struct c_function {
   ir_text shared;    /* declarations that must stand outermost */
   int64_t shared_bytes;
   unsigned depth, temps;
+  size_t asserts;    /* so far */
   ir_map values;     /* ir_value of a scalar, or ir_expr of a symbol -> its name */
   ir_map buffers;    /* ir_value -> c_buffer */
   ir_map names;      /* interned identifiers that are taken */

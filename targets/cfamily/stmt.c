@@ -113,6 +113,14 @@ static void emit_scalar(c_function *f, ir_op *op) {
   ir_map_put(&f->arena, &f->values, result, (void *)(uintptr_t)name);
 }
 
+static void emit_assert(c_function *f, ir_op *op) {
+  c_line(f, "if (!%s) {", c_scalar(f, ir_op_operand(op, 0)));
+  f->depth++;
+  c_line(f, "%s%zuu%s);", f->file->dialect->fails, f->asserts++, f->file->dialect->fails_end);
+  f->depth--;
+  c_line(f, "}");
+}
+
 void c_region(c_function *f, ir_region *region) {
   ir_each_op(op, region) {
     if (op->flags & IR_OP_INLINE) continue;
@@ -123,6 +131,7 @@ void c_region(c_function *f, ir_region *region) {
     case IR_FOR: emit_for(f, op); break;
     case IR_WHILE: emit_while(f, op); break;
     case IR_IF: emit_if(f, op); break;
+    case IR_ASSERT: emit_assert(f, op); break;
     case IR_BARRIER: c_line(f, "%s", f->file->dialect->barrier); break;
     default: break; /* ir_kernel_check has refused it */
     }

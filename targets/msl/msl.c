@@ -28,6 +28,7 @@ static void head(c_file *file, const ir_kernel *kernel, const char *const *names
     ir_text_printf(out, "device %s%s *%s [[buffer(%zu)]], ", buffer->written ? "" : "const ", c_stored_type(ir_type_dtype(buffer->param->type)), names[i], i);
   }
   if (kernel->scalar_count) ir_text_printf(out, "constant %s_scalars &ir_scalars [[buffer(%zu)]], ", kernel->name, kernel->buffer_count);
+  if (kernel->asserts.count) ir_text_printf(out, "device atomic_uint *ir_status [[buffer(%zu)]], ", kernel->buffer_count + (kernel->scalar_count > 0));
   ir_text_put(out, "uint3 ir_group [[threadgroup_position_in_grid]], uint3 ir_item [[thread_position_in_threadgroup]]) {\n");
   for (size_t i = 0; i < kernel->scalar_count; i++) {
     const char *name = names[kernel->buffer_count + i];
@@ -38,7 +39,7 @@ static void head(c_file *file, const ir_kernel *kernel, const char *const *names
 static bool fits(c_file *file, const ir_kernel *kernel, int64_t shared_bytes) {
   ir_diags *diags = file->context->diags;
   const ir_item *item = &kernel->func->item;
-  size_t buffers = kernel->buffer_count + (kernel->scalar_count > 0);
+  size_t buffers = kernel->buffer_count + (kernel->scalar_count > 0) + (kernel->asserts.count > 0);
   int64_t size = kernel->local[0] * kernel->local[1] * kernel->local[2];
   if (buffers > MOST_BUFFERS) return ir_error(diags, item->range, "the msl target cannot pass %zu buffers to @%s: Metal takes %d", buffers, item->name->text, MOST_BUFFERS), false;
   if (size > MOST_INVOCATIONS) return ir_error(diags, item->range, "the msl target cannot run workgroups of %lld invocations: Metal takes %d", (long long)size, MOST_INVOCATIONS), false;
@@ -55,6 +56,8 @@ static const c_dialect dialect = {
     .as_open = "as_type<",
     .as_close = ">(",
     .root = "precise::sqrt",
+    .fails = "atomic_fetch_min_explicit(ir_status, ",
+    .fails_end = ", memory_order_relaxed",
     .group = {"(long)ir_group.x", "(long)ir_group.y", "(long)ir_group.z"},
     .local = {"(long)ir_item.x", "(long)ir_item.y", "(long)ir_item.z"},
     .fits = fits,

@@ -25,6 +25,7 @@ static void head(c_file *file, const ir_kernel *kernel, const char *const *names
     ir_dtype dtype = kernel->scalars[i].dtype;
     ir_text_printf(out, "%s%s %s", comma, dtype == IR_BOOL ? "uchar" : c_type(dtype), names[kernel->buffer_count + i]);
   }
+  if (kernel->asserts.count) ir_text_printf(out, "%svolatile __global uint *ir_status", comma);
   ir_text_put(out, ") {\n");
   for (size_t i = 0; i < kernel->buffer_count; i++) {
     if (kernel->buffers[i].param->value->uses) ir_text_printf(out, "  %s += %s;\n", names[i], firsts[i]);
@@ -40,6 +41,8 @@ static const c_dialect dialect = {
     .as_open = "as_",
     .as_close = "(",
     .root = "sqrt",
+    .fails = "atomic_min(ir_status, ",
+    .fails_end = "",
     .group = {"(long)get_group_id(0)", "(long)get_group_id(1)", "(long)get_group_id(2)"},
     .local = {"(long)get_local_id(0)", "(long)get_local_id(1)", "(long)get_local_id(2)"},
     .head = head,

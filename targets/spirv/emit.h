@@ -64,6 +64,8 @@ typedef struct sv_function {
   sv_words *interface; /* module-scope variables that the entry point uses */
   const sv_id *arguments; /* helpers: what ARG(k) is */
   bool trusted;
+  sv_id status;   /* a pointer to the status word; 0 where nothing is checked */
+  size_t asserts; /* so far */
 } sv_function;
 
 /* One operation's expressions: equal ones are computed once. */

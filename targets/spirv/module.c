@@ -147,6 +147,17 @@ static void bind_scalars(sv_function *f, const ir_kernel *kernel) {
   }
 }
 
+/* The status word: the buffer behind all others. */
+static void bind_status(sv_function *f, const ir_kernel *kernel) {
+  sv_module *m = f->module;
+  if (!kernel->asserts.count) return;
+  const sv_id buffer = sv_global(f, SpvStorageClassStorageBuffer, sv_block_type(m, IR_U32)), word = sv_word(m, 0);
+  sv_decorate(m, buffer, SpvDecorationDescriptorSet, SV_WORDS(0));
+  sv_decorate(m, buffer, SpvDecorationBinding, SV_WORDS((uint32_t)kernel->buffer_count + !ir_spirv_pushes(kernel)));
+  sv_name(m, buffer, "status");
+  f->status = sv_emit(f, SpvOpAccessChain, sv_pointer(m, SpvStorageClassStorageBuffer, sv_type(m, SV_I32)), SV_WORDS(buffer, word, word));
+}
+
 /* --- entry points --- */
 
 static void float_modes(sv_module *m, sv_id entry, sv_kind kind) {
@@ -182,6 +193,7 @@ bool sv_kernel(sv_module *m, const ir_kernel *kernel) {
   sv_function_begin(&f, m, sv_type_of(m, SpvOpTypeVoid, 0, NULL), 0, NULL, NULL);
   for (size_t i = 0; i < kernel->buffer_count; i++) bind_buffer(&f, kernel, i);
   bind_scalars(&f, kernel);
+  bind_status(&f, kernel);
   sv_region(&f, func->body);
   sv_do(&f, SpvOpReturn, 0, NULL);
   put_entry(&f, kernel);

@@ -16,7 +16,8 @@ typedef struct ir_spirv_options {
  *   - its buffers: storage buffers, descriptor set 0, binding i for ir_kernel.buffers[i]; elements lie dense, bool as a byte
  *     of 0 or 1, f16, bf16 and f8 as their bits;
  *   - its scalars: one block, laid out by ir_spirv_scalars: push constants or, where ir_spirv_pushes says no, a uniform buffer
- *     at the binding behind the buffers'.
+ *     at the binding behind the buffers';
+ *   - where it checks assertions, its status word: a storage buffer at the binding behind all of these.
  * Appends the words in the byte order of this machine; reports and returns false where a kernel cannot be written. */
 bool ir_spirv_translate(ir_module *module, const ir_spirv_options *options, ir_text *out);
 

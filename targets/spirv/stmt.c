@@ -129,6 +129,15 @@ static void emit_barrier(sv_function *f, ir_op *op) {
   sv_do(f, SpvOpControlBarrier, SV_WORDS(waits, sees, sv_word(m, memory)));
 }
 
+static void emit_assert(sv_function *f, ir_op *op) {
+  sv_module *m = f->module;
+  sv_id condition = sv_scalar(f, ir_op_operand(op, 0));
+  sv_when when = sv_when_begin(f, sv_unary(f, SpvOpLogicalNot, SV_BOOL, condition));
+  const sv_id scope = sv_word(m, SpvScopeDevice), relaxed = sv_word(m, SpvMemorySemanticsMaskNone);
+  sv_emit(f, SpvOpAtomicUMin, sv_type(m, SV_I32), SV_WORDS(f->status, scope, relaxed, sv_word(m, (uint32_t)f->asserts++)));
+  sv_when_end(f, &when);
+}
+
 void sv_region(sv_function *f, ir_region *region) {
   ir_each_op(op, region) {
     if (op->flags & IR_OP_INLINE) continue;
@@ -139,6 +148,7 @@ void sv_region(sv_function *f, ir_region *region) {
     case IR_FOR: emit_for(f, op); break;
     case IR_WHILE: emit_while(f, op); break;
     case IR_IF: emit_if(f, op); break;
+    case IR_ASSERT: emit_assert(f, op); break;
     case IR_BARRIER: emit_barrier(f, op); break;
     default: break; /* ir_kernel_check has refused it */
     }

@@ -117,6 +117,12 @@ def failures(folder, backend, host, small):
         file.write(text[:len(text) // 2])
     refuses(host, bad, code, env, data, "half a manifest")
     whole = json.loads(text)
+    for kernel in whole["kernels"]:
+        kernel["grid"]["asserts"] = [{"message": "never"}]
+    with open(bad, "w") as file:
+        json.dump(whole, file)
+    refuses(host, bad, code, env, data, "kernels that check something")
+    whole = json.loads(text)
     broken = [(p, how) for p in mutations(whole) for how in ("gone", 7, [], "x") if p[0] in ("kernels", "functions", "constants")]
     for path, how in broken[::max(1, len(broken) // 60)]:
         with open(bad, "w") as file:
