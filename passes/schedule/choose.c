@@ -14,6 +14,7 @@
 #include "ir/infer.h"
 #include "ir/simplify.h"
 #include "passes/schedule/copy.h"
+#include "passes/schedule/product.h"
 #include "passes/schedule/transform.h"
 
 enum {
@@ -49,26 +50,6 @@ static ir_op *only_loop(const ir_region *region) {
 
 static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
 
-/* The combination of EXPR, of STORE, takes in what is stored already. */
-static bool accumulates(const ir_op *store, const ir_expr *expr) {
-  for (size_t i = 0; i < expr->count; i++) {
-    if (expr->kids[i]->code == IR_S_LOAD && ir_op_operand(store, expr->kids[i]->arg) == ir_op_operand(store, 0)) return true;
-  }
-  return false;
-}
-
-static bool see_sum(void *user, ir_op *op) {
-  struct tower *tower = user;
-  if (!ir_is(op, IR_STORE) || op->region->parent == tower->loops[tower->count - 1]) return true;
-  const ir_expr *value = ir_get_expr_at(op, "args", 0);
-  if (!accumulates(op, value)) return true;
-  tower->products = value->code == IR_S_MAD || value->code == IR_S_FMA;
-  /* Several sums: none of the rules fits. */
-  bool first = !tower->sum;
-  tower->sum = first ? op : NULL;
-  return first;
-}
-
 static bool find_tower(ir_func *func, struct tower *tower) {
   ir_op *loop = only_loop(func->body);
   for (; loop && tower->count < MOST_LOOPS; loop = only_loop(ir_op_region(loop, 0))) {
@@ -78,54 +59,12 @@ static bool find_tower(ir_func *func, struct tower *tower) {
   const char *problem;
   if (!loop || !has_mode(loop, "vectorize") || ir_get_int(loop, "factor")) return false;
   if (!ir_copy_can(func->body, &problem)) return false;
-  ir_walk(ir_op_region(loop, 0), IR_PRE_ORDER, see_sum, tower);
+  tower->sum = ir_sum_in(loop);
+  tower->products = tower->sum && ir_sum_is_product(tower->sum);
   return tower->sum != NULL;
 }
 
-/* --- what depends on a variable --- */
-struct depends {
-  const ir_op *op;
-  const ir_value *variable;
-  bool found;
-};
-
-static bool value_depends(const ir_value *value, const ir_value *variable);
-
-static void see_node(void *user, const ir_expr *node) {
-  struct depends *d = user;
-  if (node->code == IR_S_ARG) d->found |= value_depends(ir_op_operand(d->op, node->arg), d->variable);
-}
-
-static bool expr_depends(const ir_op *op, const ir_expr *expr, const ir_value *variable) {
-  struct depends d = {op, variable, false};
-  ir_expr_walk(ir_op_context(op), expr, see_node, &d);
-  return d.found;
-}
-
-static bool value_depends(const ir_value *value, const ir_value *variable) {
-  const ir_op *op = ir_value_op(value);
-  if (value == variable) return true;
-  return ir_is(op, IR_SCALAR) && expr_depends(op, ir_get_expr(op, "value"), variable);
-}
-
 static const ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
-
-/* What the lanes load is the same in all rounds of LOOP, something else is not, and no condition tells the rounds apart. */
-static bool shares_lanes(const struct tower *tower, const ir_op *loop) {
-  const ir_value *lane = variable_of(tower->loops[tower->count - 1]), *round = variable_of(loop);
-  const ir_expr *sum = ir_get_expr_at(tower->sum, "args", 0);
-  bool vector = false, differs = false;
-  for (size_t i = 0; i < 2; i++) {
-    bool lanes = expr_depends(tower->sum, sum->kids[i], lane), rounds = expr_depends(tower->sum, sum->kids[i], round);
-    if (lanes && rounds) return false;
-    vector |= lanes;
-    differs |= rounds;
-  }
-  for (const ir_op *op = ir_op_parent(tower->sum); op && op != loop; op = ir_op_parent(op)) {
-    if ((ir_is(op, IR_IF) || ir_is(op, IR_FOR)) && value_depends(ir_op_operand(op, 0), round)) return false;
-  }
-  return vector && differs;
-}
 
 /* --- phases --- */
 /* EXPR of OP is `floormod(of the lane and of a loop around the sum, stride) == 0`. */
@@ -135,10 +74,10 @@ static bool is_phase(struct tower *tower, const ir_op *op, const ir_expr *expr) 
   const ir_op *lanes = tower->loops[tower->count - 1];
   int64_t zero, stride;
   if (!ir_expr_is_int(expr->kids[1], &zero) || zero || !ir_expr_is_int(mod->kids[1], &stride)) return false;
-  if (stride < 2 || stride > MOST_PHASES || !expr_depends(op, mod->kids[0], variable_of(lanes))) return false;
+  if (stride < 2 || stride > MOST_PHASES || !ir_expr_depends(op, mod->kids[0], variable_of(lanes))) return false;
   for (const ir_op *loop = ir_op_parent(tower->sum); loop && loop != lanes; loop = ir_op_parent(loop)) {
     int64_t taps;
-    if (!ir_is(loop, IR_FOR) || !expr_depends(op, mod->kids[0], variable_of(loop))) continue;
+    if (!ir_is(loop, IR_FOR) || !ir_expr_depends(op, mod->kids[0], variable_of(loop))) continue;
     const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
     if (!extent || !ir_expr_is_int(extent, &taps) || taps > MOST_TAPS) return false;
     tower->tap = loop;
@@ -219,7 +158,7 @@ static size_t tiled_loop(const struct tower *tower) {
   size_t none = tower->count - 1;
   for (size_t i = none; tower->products && i > 0; i--) {
     const ir_op *loop = tower->loops[i - 1];
-    if (has_mode(loop, "parallel") && shares_lanes(tower, loop) && tile_of(tower, loop)) return i - 1;
+    if (has_mode(loop, "parallel") && ir_product_shares(tower->sum, tower->loops[none], loop) && tile_of(tower, loop)) return i - 1;
   }
   return none;
 }

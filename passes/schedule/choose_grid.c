@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* passes/schedule/choose_grid.c - the rules for devices: which steps make a grid of the loops of a kernel. Needs loop form.
  *
- * Results that are reduced in lanes from many elements are made by a workgroup each, an invocation a lane. All other
- * results are made by an invocation each. */
+ * Results that are reduced in lanes from many elements are made by a workgroup each, an invocation a lane. Sums of products
+ * that load the same for neighbours on an axis (matmul: the rows; convolution: the output channels) are made for several of them
+ * by one invocation, where that leaves enough invocations. All other results are made by an invocation each. */
 #include "ir/infer.h"
 #include "ir/simplify.h"
+#include "passes/schedule/copy.h"
+#include "passes/schedule/product.h"
 #include "passes/schedule/transform.h"
 #include "targets/device.h"
 
@@ -16,6 +19,9 @@ enum {
   MOST_DEPTH = 2,       /* rows and blocks: blocks of blocks, with barriers in each, take compilers minutes */
   MANY_RESULTS = 65536, /* these keep a device busy, an invocation each, */
   MANY_ROWS = 32,       /* unless each takes this many elements of a lane */
+  MOST_TILE = 8,        /* sums that an invocation makes side by side */
+  ANY_TILE = 4,         /* where only the run knows how many there are */
+  BUSY = 8192,          /* invocations that must be left */
 };
 
 static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
@@ -115,16 +121,66 @@ static bool suits_workgroup(ir_func *func, ir_arena *arena, const struct tower *
   return bytes >= 0 && bytes <= device->shared_bytes && LANES <= device->invocations;
 }
 
+/* --- tiles --- */
+
+static bool see_memory(void *user, ir_op *op) {
+  (void)user;
+  if (!ir_is(op, IR_ALLOC)) return true;
+  return !strcmp(ir_get_word(op, "scope"), "local") && ir_type_static_dims(ir_op_result(op, 0)->type, NULL, NULL);
+}
+
+/* Rounds side by side of ROUNDS, of which MOST leave enough to do; 0: none. */
+static int64_t tile_of(int64_t rounds, int64_t most) {
+  if (rounds <= most) return rounds < 2 ? 0 : rounds;
+  for (int64_t tile = most; tile > most / 2; tile--) {
+    if (rounds % tile == 0) return tile;
+  }
+  return most < 2 ? 0 : most;
+}
+
+/* The loop of TOWER, not the last, of which *TILE rounds are done side by side; its index, or the number of loops: none. */
+static size_t find_tile(ir_func *func, const struct tower *tower, int64_t *tile) {
+  const char *problem;
+  ir_op *last = tower->loops[tower->count - 1];
+  const ir_op *sum = ir_sum_in(last);
+  if (!sum || !ir_sum_is_product(sum) || !ir_copy_can(func->body, &problem) || !ir_walk(ir_op_region(last, 0), IR_PRE_ORDER, see_memory, NULL)) return tower->count;
+  int64_t results = 1;
+  for (size_t i = 0; i < tower->count; i++) results = times(results, rounds_of(tower->loops[i]));
+  for (size_t i = tower->count - 1; i > 0; i--) {
+    const ir_op *loop = tower->loops[i - 1];
+    bool free = ir_product_shares(sum, last, loop);
+    for (size_t inner = i; inner < tower->count; inner++) free &= is_independent_of(tower->loops[inner], variable_of(loop));
+    if (!free) continue;
+    int64_t rounds = rounds_of(loop), most = results == UNKNOWN ? ANY_TILE : results / BUSY;
+    *tile = tile_of(rounds, most < MOST_TILE ? most : MOST_TILE);
+    if (*tile) return i - 1;
+  }
+  return tower->count;
+}
+
+static const char *name_of(const struct tower *tower, size_t i) { return variable_of(tower->loops[i])->name->text; }
+
+/* The loop AT goes inside of the others, where TILE of its rounds move on into the loops of the sums, and back. */
+static void add_tile(ir_text *steps, const struct tower *tower, size_t at, int64_t tile) {
+  const char *name = name_of(tower, at);
+  for (size_t i = at + 1; i < tower->count; i++) ir_text_printf(steps, "reorder(%s), ", name);
+  ir_text_printf(steps, "split(%s, %lld), sink(%s_i), ", name, (long long)tile, name);
+  for (size_t i = tower->count - 1; i > at; i--) ir_text_printf(steps, "reorder(%s), ", name_of(tower, i));
+}
+
 /* --- the rules --- */
 
 const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena, const ir_device_limits *device) {
   const struct tower tower = find_tower(func);
   if (!tower.count) return NULL;
   bool workgroup = suits_workgroup(func, arena, &tower, device);
+  int64_t tile;
+  size_t tiled = workgroup ? tower.count : find_tile(func, &tower, &tile);
   ir_text steps = {0};
-  for (size_t i = tower.count - 1; i > 0; i--) ir_text_printf(&steps, "fuse(%s), ", variable_of(tower.loops[i - 1])->name->text);
+  if (tiled < tower.count) add_tile(&steps, &tower, tiled, tile);
+  for (size_t i = tower.count - 1; i > 0; i--) ir_text_printf(&steps, "fuse(%s%s), ", name_of(&tower, i - 1), i - 1 == tiled ? "_o" : "");
   ir_text_put(&steps, workgroup ? "workgroup(" : "bind(");
-  for (size_t i = 0; i < tower.count; i++) ir_text_printf(&steps, "%s%s", i ? "_" : "", variable_of(tower.loops[i])->name->text);
+  for (size_t i = 0; i < tower.count; i++) ir_text_printf(&steps, "%s%s%s", i ? "_" : "", name_of(&tower, i), i == tiled ? "_o" : "");
   ir_text_printf(&steps, ", %d)", workgroup ? LANES : GROUP);
   const char *copy = ir_arena_copy(arena, steps.at, steps.length);
   ir_text_free(&steps);
