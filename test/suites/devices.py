@@ -46,6 +46,19 @@ def tool(*command, env=None, prefix=()):
     return subprocess.run([*prefix, os.path.join(BIN, command[0]), *command[1:]], capture_output=True, text=True, errors="replace", env={**os.environ, **(env or {})})
 
 
+# Extents that the rules for loops of devices have something to do for: rounds side by side and a rest, workgroups for reductions.
+LARGER = [
+    ("matmul", "%p: f32[b, 13, 5], %q: f32[b, 5, 7]", "%y = matmul(%p, %q) : f32[b, 13, 7]"),
+    ("matmul", "%p: f32[129, 5], %q: f32[5, 131]", "%y = matmul(%p, %q) : f32[129, 131]"),
+    ("nn.conv2d", "%x: f32[n, 3, 7, 6], %w: f32[11, 3, 3, 3]", "%y = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]) : f32[n, 11, 7, 6]"),
+    ("nn.conv2d", "%x: f32[n, 5, 3, 7], %w: f32[6, 5, 1, 1]", "%y = nn.conv2d(%x, %w) : f32[n, 6, 3, 7]"),
+    ("sum", "%x: f32[n, 130]", "%y = sum(%x, axis=[1]) : f32[n]"),
+    ("max", "%x: f32[n, 300]", "%y = max(%x, axis=[1]) : f32[n]"),
+    ("nn.softmax", "%x: f32[n, 300]", "%y = nn.softmax(%x) : f32[n, 300]"),
+    ("nn.layer_norm", "%x: f32[n, 130], %weights: f32[130], %c: f32[130]", "%y = nn.layer_norm(%x, %weights, %c, axes=[1]) : f32[n, 130]"),
+]
+
+
 class Row:
     """A function of its own, and a part of one that holds several."""
 
@@ -106,8 +119,9 @@ def compare(folder, device, number, size, rows, arrays, expected):
 
 
 def rows(wanted):
-    """The examples, or those of the operators WANTED."""
-    return [Row(i, *row[:3]) for i, row in enumerate(examples.examples()) if not wanted or row[0] in wanted]
+    """The examples and what is larger, or those of the operators WANTED."""
+    all_rows = [row[:3] for row in examples.examples()] + LARGER
+    return [Row(i, *row) for i, row in enumerate(all_rows) if not wanted or row[0] in wanted]
 
 
 def strict(folder, rows):
