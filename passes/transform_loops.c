@@ -51,11 +51,13 @@ const ir_pass ir_pass_transform_loops = {
     .name = "transform-loops",
     .doc = "Split, exchange, join, sink and mark loops: by the steps that a prim_func names (`with {steps=\"split(i, 4), sink(i_i)\"}`), "
            "by those of the option, else by the rules of the target. What was done is the attribute `transformed`. Steps: `split(i, n)` into "
-           "`i_o` and `i_i` (and `i_t`, the rest); `reorder(i)`, `fuse(i)` with the loop inside; `sink(i)` around the stores, `jam(i)` the "
-           "same and written out; `expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
+           "`i_o` and `i_i` (and `i_t`, the rest), `block(i, n)` with a shorter `i_i` in the last round, `pad(i, n)` with rounds too many that "
+           "write nothing; `reorder(i)`, `fuse(i)` with the loop inside; `sink(i)` around the stores, `jam(i)` the "
+           "same and written out, `sink_at(i, j)` around loops j; `cache(i, x)` copies what a round of i loads from x to local memory; "
+           "`expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
            "drops conditions that hold; `specialize(i, first, last)` has a branch for all rounds but these, which `simplify` can make simpler; "
-           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`; `bind(i, 64)` makes a grid of the outermost loop, an "
-           "invocation a round; `workgroup(i, 32)` gives each round a workgroup, whose invocations share the independent loops inside.",
+           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`; `bind(i, 64)` makes a grid of the outermost loop, an invocation a round; `workgroup(i, 32)` gives each round a workgroup, whose invocations share the "
+           "independent loops inside.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_func = transform,

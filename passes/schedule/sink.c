@@ -5,12 +5,14 @@
 #include "passes/schedule/copy.h"
 #include "passes/schedule/transform.h"
 
-enum { MOST_ROUNDS = 64 /* what is written out when it is unrolled */ };
+enum { MOST_ROUNDS = 64, /* what is written out when it is unrolled */ MOST_KEPT = 1024 };
 
 struct sink {
   ir_transform *t;
   ir_op *loop;
   int64_t rounds;
+  ir_slice at;      /* the loops that it stops at; empty: none, and it is unrolled */
+  bool stops;       /* there is one */
   ir_copy copy;
   ir_map varying;   /* scalars that differ between the rounds, the variable among them */
   ir_vec(ir_op *) lets; /* those among them that stand in statements; computed again where they are used */
@@ -52,9 +54,15 @@ static bool refuse(struct sink *s, const char *why) {
   return false;
 }
 
+static bool stops_at(const struct sink *s, const ir_op *op) {
+  const ir_string *name = ir_is(op, IR_FOR) ? ir_op_region(op, 0)->args[0]->name : NULL;
+  return name && s->at.length && ir_slice_is(s->at, name->text);
+}
+
 static bool check(void *user, ir_op *op) {
   struct sink *s = user;
   if (op->flags & IR_OP_INLINE) return true;
+  s->stops |= stops_at(s, op);
   if (ir_is(op, IR_ALLOC)) {
     bool local = !strcmp(ir_get_word(op, "scope"), "local") && ir_type_static_dims(ir_op_result(op, 0)->type, NULL, NULL);
     if (!local) return refuse(s, "memory in it is not local or not of constant extents");
@@ -69,13 +77,15 @@ static bool can_sink(struct sink *s) {
   bool independent = !strcmp(ir_get_word(s->loop, "mode"), "parallel") || !strcmp(ir_get_word(s->loop, "mode"), "vectorize");
   const ir_expr *extent = ir_value_closed_expr(ir_op_operand(s->loop, 0));
   if (!independent) return refuse(s, "the loop's rounds are not independent (parallel, vectorize)");
-  if (!extent || !ir_expr_is_int(extent, &s->rounds) || s->rounds < 1 || s->rounds > MOST_ROUNDS) {
-    return refuse(s, "the loop's rounds are not a constant number from 1 to 64");
+  int64_t most = s->at.length ? MOST_KEPT : MOST_ROUNDS;
+  if (!extent || !ir_expr_is_int(extent, &s->rounds) || s->rounds < 1 || s->rounds > most) {
+    return refuse(s, ir_arena_printf(s->t->scratch, "the loop's rounds are not a constant number from 1 to %lld", (long long)most));
   }
   ir_region *body = ir_op_region(s->loop, 0);
   ir_map_put(s->t->scratch, &s->varying, body->args[0], s);
   bool fine = ir_copy_can(body, &s->t->problem) && ir_walk(body, IR_PRE_ORDER, check, s);
   s->copy.wide = (ir_map){0};
+  if (fine && s->at.length && !s->stops) return refuse(s, "there is no loop of that name in it");
   return fine;
 }
 
@@ -88,7 +98,7 @@ static void add_leaf(struct sink *s, ir_builder *b, ir_op *op) {
     s->leaf = *b;
     ir_frame none = ir_nest_frame(nest);
     ir_value *extent = ir_nest_scalar(&s->leaf, &none, ir_expr_i64(nest->context, s->rounds));
-    s->copy.round = ir_nest_for(nest, &s->leaf, extent, old->name ? old->name->text : "i", "unroll");
+    s->copy.round = ir_nest_for(nest, &s->leaf, extent, old->name ? old->name->text : "i", s->at.length ? "parallel" : "unroll");
     *ir_push(s->t->scratch, &s->leaves) = ir_value_region(s->copy.round)->parent;
     ir_map_put(nest->scratch, &nest->values, old, s->copy.round);
     s->done = 0;
@@ -133,7 +143,7 @@ static void sink_region(struct sink *s, ir_builder b, ir_region *region) {
     bool let = ir_is(op, IR_SCALAR), nest = ir_is(op, IR_FOR) || ir_is(op, IR_IF);
     bool differs = let ? ir_map_has(&s->varying, ir_op_result(op, 0)) : nest && value_differs(s, ir_op_operand(op, 0));
     together |= let && differs && ir_get_expr(op, "value")->has_loads;
-    if (together || ir_is(op, IR_STORE) || ir_is(op, IR_ASSERT) || (nest && differs)) {
+    if (together || ir_is(op, IR_STORE) || ir_is(op, IR_ASSERT) || (nest && differs) || stops_at(s, op)) {
       add_leaf(s, &b, op);
     } else if (differs) {
       *ir_push(s->t->scratch, &s->lets) = op;
@@ -145,9 +155,9 @@ static void sink_region(struct sink *s, ir_builder b, ir_region *region) {
   s->lets.count = outer;
 }
 
-static bool sink(ir_transform *t, ir_op *loop, bool expand) {
+static bool sink(ir_transform *t, ir_op *loop, bool expand, ir_slice at) {
   ir_module *module = t->func->item.module;
-  struct sink s = {.t = t, .loop = loop};
+  struct sink s = {.t = t, .loop = loop, .at = at};
   s.copy.nest = (ir_nest){.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)};
   if (!can_sink(&s)) return false;
   sink_region(&s, ir_before(loop), ir_op_region(loop, 0));
@@ -156,6 +166,8 @@ static bool sink(ir_transform *t, ir_op *loop, bool expand) {
   return true;
 }
 
-bool ir_transform_sink(ir_transform *t, ir_op *loop) { return sink(t, loop, false); }
+bool ir_transform_sink(ir_transform *t, ir_op *loop) { return sink(t, loop, false, (ir_slice){0}); }
 
-bool ir_transform_jam(ir_transform *t, ir_op *loop) { return sink(t, loop, true); }
+bool ir_transform_sink_at(ir_transform *t, ir_op *loop, ir_slice at) { return sink(t, loop, false, at); }
+
+bool ir_transform_jam(ir_transform *t, ir_op *loop) { return sink(t, loop, true, (ir_slice){0}); }

@@ -13,6 +13,10 @@ static bool split(ir_transform *t, ir_op *loop, const int64_t *number) { return 
 static bool reorder(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_reorder(t, loop); }
 static bool fuse(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_fuse(t, loop); }
 static bool sink(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_sink(t, loop); }
+static bool block(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_block(t, loop, number[0]); }
+static bool pad(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_pad(t, loop, number[0]); }
+static bool sink_at(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_sink_at(t, loop, t->name); }
+static bool cache(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_cache(t, loop, t->name); }
 static bool jam(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_jam(t, loop); }
 static bool expand(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_expand(t, loop); }
 static bool simplify(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_simplify(t, loop); }
@@ -37,12 +41,14 @@ static const struct step {
   size_t least, most; /* numbers */
   int64_t smallest;   /* that a number may be */
   step_action *apply;
+  bool named;         /* a name instead */
 } steps[] = {
     {"split", 1, 1, 1, split},   {"reorder", 0, 0, 0, reorder},     {"fuse", 0, 0, 0, fuse},         {"sink", 0, 0, 0, sink},
     {"jam", 0, 0, 0, jam},       {"expand", 0, 0, 0, expand},       {"partition", 2, 2, 0, partition}, {"simplify", 0, 0, 0, simplify},
     {"specialize", 2, 2, 0, specialize}, {"vectorize", 0, 1, 1, vectorize}, {"unroll", 0, 1, 1, unroll},
     {"parallel", 0, 0, 0, parallel}, {"serial", 0, 0, 0, serial}, {"bind", 1, 1, 1, bind},
     {"workgroup", 1, 1, 1, workgroup},
+    {"block", 1, 1, 1, block},   {"pad", 1, 1, 1, pad},             {"sink_at", 0, 0, 0, sink_at, true}, {"cache", 0, 0, 0, cache, true},
 };
 
 enum { LARGEST_NUMBER = 1024 };
@@ -110,7 +116,12 @@ static bool apply_one(ir_transform *t, ir_slice text) {
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');
   int64_t numbers[MOST_NUMBERS] = {0};
-  if (!parse_numbers(t, step, behind(inside, comma), numbers)) return false;
+  if (step->named) {
+    if (comma == inside.length) return fail(t, "this step needs a name behind the loop");
+    t->name = behind(inside, comma + 1);
+  } else if (!parse_numbers(t, step, behind(inside, comma), numbers)) {
+    return false;
+  }
   ir_op *loop = ir_transform_find(t, up_to(inside, comma));
   if (!loop) return fail(t, "there is no such loop");
   bool done = step->apply(t, loop, numbers);

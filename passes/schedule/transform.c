@@ -124,6 +124,27 @@ bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
   return true;
 }
 
+/* --- blocks --- */
+bool ir_transform_block(ir_transform *t, ir_op *loop, int64_t factor) {
+  if (factor < 2) return refuse(t, "the factor must be 2 or more");
+  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  ir_copy c = start(t);
+  struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
+  s.extent = ir_frame_use(&s.frame, ir_op_operand(loop, 0));
+  ir_context *context = s.frame.context;
+  int64_t rest = -1;
+  ir_expr_is_int(by_factor(&s, IR_S_FLOORMOD), &rest);
+  ir_builder b = ir_before(loop);
+  ir_value *count = ir_nest_scalar(&b, &s.frame, by_factor(&s, IR_S_CEILDIV));
+  ir_value *outer = ir_nest_for(&c.nest, &b, count, named(t, loop, "_o"), is_independent(loop) ? "parallel" : "serial");
+  const ir_expr *whole = ir_expr_i64(context, factor), *before = ir_expr_binary(context, IR_S_MUL, ir_frame_use(&s.frame, outer), whole);
+  const ir_expr *left = ir_dim_sub(context, c.nest.facts, s.extent, before);
+  split_part(&s, b, outer, rest == 0 ? whole : ir_expr_binary(context, IR_S_MIN, whole, left), "_i");
+  ir_op_erase(loop);
+  return true;
+}
+
 /* --- reorder and fuse --- */
 bool ir_transform_reorder(ir_transform *t, ir_op *loop) {
   ir_op *inner = inner_loop(loop);

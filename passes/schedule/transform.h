@@ -14,6 +14,7 @@ struct ir_device_limits; /* targets/device.h */
 typedef struct ir_transform {
   ir_func *func;
   ir_arena *scratch;
+  ir_slice name;       /* behind the loop, of a step that takes a name */
   const char *problem; /* why the last one that returned false did; nothing is changed then */
 } ir_transform;
 
@@ -22,6 +23,11 @@ ir_op *ir_transform_find(const ir_transform *t, ir_slice name);
 
 /* FACTOR rounds of LOOP i as a loop i_i in a loop i_o; what does not fill a round of i_o is a loop i_t in its else. */
 bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor);
+/* The same without a rest: i_i has fewer rounds in the last round of i_o. */
+bool ir_transform_block(ir_transform *t, ir_op *loop, int64_t factor);
+/* The same for LOOP of independent rounds, with i_i of constant count: what is too many does what the last round does, and
+ * writes nothing but what is local to it. */
+bool ir_transform_pad(ir_transform *t, ir_op *loop, int64_t factor);
 /* LOOP and the loop that is all its body change places; its rounds must be independent (that the inner
  * loop's are is not enough: they may read what rounds before wrote elsewhere). */
 bool ir_transform_reorder(ir_transform *t, ir_op *loop);
@@ -30,6 +36,8 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop);
 /* The rounds of LOOP, independent and of constant count, are done side by side: the loop moves inwards, around the stores,
  * where it is unrolled; local memory gets a leading axis for it. */
 bool ir_transform_sink(ir_transform *t, ir_op *loop);
+/* The same, but the loop stays as it is and moves no further than around loops named AT. */
+bool ir_transform_sink_at(ir_transform *t, ir_op *loop, ir_slice at);
 /* The same, and the rounds are written out where the loop would be unrolled: each knows its number. */
 bool ir_transform_jam(ir_transform *t, ir_op *loop);
 /* The rounds of LOOP, of constant count, are written out one after the other. */
@@ -37,6 +45,8 @@ bool ir_transform_expand(ir_transform *t, ir_op *loop);
 /* LOOP i becomes a loop i_f of its first FIRST rounds, a loop i_m, and a loop i_l of its last LAST rounds (fewer where there
  * are not so many); a loop of no rounds is left out. */
 bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last);
+/* What a round of LOOP loads from the parameter BUFFER is first copied, by a loop of independent rounds, into local memory. */
+bool ir_transform_cache(ir_transform *t, ir_op *loop, ir_slice buffer);
 /* What LOOP does stands in it twice: under the condition that the round is none of the FIRST first and of the LAST last, and in
  * the else of it. Simplified, the former has no conditions that only they need. */
 bool ir_transform_specialize(ir_transform *t, ir_op *loop, int64_t first, int64_t last);
