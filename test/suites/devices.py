@@ -179,6 +179,20 @@ def run_concat(folder, device):
         check(np.array_equal(np.load(y), np.concatenate(arrays, 1)), f"{device}: concat of 100 gives other numbers than NumPy's")
 
 
+def run_tiles(folder, device):
+    """Products by tiles in workgroup memory."""
+    _, options, env, _ = DEVICES[device]
+    p, q = (np.random.default_rng(i).integers(-9, 9, shape).astype("f4") for i, shape in enumerate([(1, 33, 19), (1, 19, 35)]))
+    names = [os.path.join(folder, f"{device}_{n}.npy") for n in ("p", "q", "r")]
+    np.save(names[0], p)
+    np.save(names[1], q)
+    done = tool("ir-run", os.path.join(ROOT, "test/lit/passes/transform-loops/cache.rill"), "--exact", "--entry=tiled", *options, *("--input=" + n for n in names[:2]),
+                "--output=" + names[2], env=env, prefix=PREFIXES.get(device, ()))
+    said = re.sub(r"\d+ warnings? generated\.\s*", "", done.stderr) if device in PREFIXES else ""
+    if check(not done.returncode and not said, f"{device}: tiles: {done.stderr[-600:]}"):
+        check(np.array_equal(np.load(names[2]), p @ q), f"{device}: tiles")
+
+
 def main():
     devices = [d for d, row in DEVICES.items() if os.path.exists(os.path.join(BUILD, f"lib/rill/rill-{row[0]}.so"))]
     if not os.path.exists("/etc/OpenCL/vendors/rusticl.icd"):
@@ -192,6 +206,8 @@ def main():
             run_model(folder, device)
         for device in devices if not sys.argv[1:] or "concat" in sys.argv[1:] else ():
             run_concat(folder, device)
+        for device in devices:
+            run_tiles(folder, device)
         for size in sorted({s for d in devices for s in DEVICES[d][3]}):
             arrays = {r.name: r.values(dict.fromkeys("nmbhw", size)) for r in all_rows}
             known = dict(zip((r.name for r in all_rows), pool.map(lambda r: run(folder, r.name, [r], arrays, ["--target=interp", "--checked=off"]), all_rows)))
