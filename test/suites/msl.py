@@ -28,6 +28,22 @@ ATTRIBUTES = re.compile(r"buffer\(\d+\)|threadgroup_position_in_grid|thread_posi
 SIZES = (0, 1, 17, 65)
 check, tool = devices.check, devices.tool
 
+ASSERTIONS = """rill 1
+module {
+  prim_func @checked(%x: f32[n], out %y: f32[n]) {
+    for i < n bind(group.x) {
+      assert(%x[i] > 0.0, "not positive")
+      assert(%x[i] < 100.0, "too large")
+      %y[i] = %x[i]
+    }
+  }
+  func @main(%x: f32[3]) -> f32[3] {
+    %0 = alloc() : f32[3]
+    call(@checked, %x, %0)
+    return %0
+  }
+}
+"""
 REDUCTION = """rill 1
 module {
   prim_func @group_sums(%x: f32[n], out %y: f32[m]) where m * 16 == n {
@@ -73,7 +89,8 @@ def entries(text):
     out = ["struct msl_arguments { device char *device *buffers; constant char *scalars; };\n"]
     for name, buffers, scalars in signatures(text):
         args = [f"({t})a->buffers[{i}]" for i, t in enumerate(buffers)]
-        args += [f"*(constant {scalars} *)a->scalars"] if scalars else []
+        status = [args.pop()] if "atomic_uint" in "".join(buffers) else []  # of assertions: behind the scalars
+        args += ([f"*(constant {scalars} *)a->scalars"] if scalars else []) + status
         out.append(f'extern "C" void item_{name}(device const msl_arguments *a, device const uint *g, device const uint *l) {{\n'
                    f"  {name}({', '.join(args + ['(uint3)(g[0], g[1], g[2])', '(uint3)(l[0], l[1], l[2])'])});\n}}\n")
     return "".join(out)
@@ -109,7 +126,7 @@ class Arguments(ctypes.Structure):
 class Metal(Host):
     def __init__(self, manifest, folder, library, text):
         super().__init__(manifest, folder)
-        self.library, self.barriers = library, "threadgroup_barrier" in text
+        self.library, self.barriers, self.status = library, "threadgroup_barrier" in text, np.zeros(1, "u4")
 
     def scalars(self, scalars, symbols, values):
         """A structure of C: symbols have 64 bits, f16 and the like are passed as f32."""
@@ -135,8 +152,9 @@ class Metal(Host):
         scalars = self.scalars(grid["scalars"], symbols, values)
         if not all(groups):
             return
-        pointers = (ctypes.c_void_p * (len(buffers) + 1))(*(b.ctypes.data for b in buffers))
+        pointers = (ctypes.c_void_p * (len(buffers) + 1))(*(b.ctypes.data for b in buffers), self.status.ctypes.data)
         data = Arguments(pointers, scalars.ctypes.data)
+        self.status[0] = 0xffffffff
         status = self.library.msl_launch(getattr(self.library, "item_" + grid["entry"]), ctypes.byref(data), (ctypes.c_int64 * 3)(*groups),
                                          (ctypes.c_uint32 * 3)(*grid["local"]), int(self.barriers))
         check(status == 0, f"{grid['entry']}: barriers diverge")
@@ -200,6 +218,12 @@ def main():
         host = translated(folder, "barriers", REDUCTION)
         x = np.arange(48, dtype="f4")
         check(host and np.array_equal(host.call("main", [x])[0], x.reshape(3, 16).sum(1)), "a reduction with barriers")
+        host = translated(folder, "assertions", ASSERTIONS)
+        for x, status in (([1, 2, 3], 0xffffffff), ([1, -2, 3], 0), ([1, 200, 3], 1), ([200, 2, -3], 0)):
+            x = np.array(x, "f4")
+            if check(host, "assertions"):
+                found = host.call("main", [x])[0]
+                check(host.status[0] == status and np.array_equal(found, x), f"assertions of {x}: status {host.status[0]}, expected {status}")
     print(f"msl: {devices.counts[True]} passed, {devices.counts[False]} failed")
     return devices.counts[False] > 0
 
