@@ -56,8 +56,8 @@ const ir_pass ir_pass_transform_loops = {
            "same and written out, `sink_at(i, j)` around loops j; `cache(i, x)` copies what a round of i loads from x to local memory; "
            "`expand(i)` writes rounds out; `partition(i, first, last)` into `i_f`, `i_m` and `i_l`; `simplify(i)` "
            "drops conditions that hold; `specialize(i, first, last)` has a branch for all rounds but these, which `simplify` can make simpler; "
-           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`; `bind(i, 64)` makes a grid of the outermost loop, an invocation a round; `workgroup(i, 32)` gives each round a workgroup, whose invocations share the "
-           "independent loops inside.",
+           "`vectorize(i, registers)`, `unroll(i, times)`, `parallel(i)`, `serial(i)`; `bind(i, 64)` makes a grid of the outermost loop, an "
+           "invocation a round; `workgroup(i, 32)` gives each round a workgroup, whose invocations share the independent loops inside.",
     .options = options,
     .options_size = sizeof(struct options),
     .each_func = transform,
