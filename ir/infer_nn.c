@@ -57,16 +57,17 @@ static const ir_expr *reach(const ir_infer *in, const struct window *w) {
 /* How many windows fit: (extent + padding - reach) / stride + 1, rounded down, or up where ceil; then a window that
  * starts in the padding behind is dropped, as PyTorch and ONNX do: at most ceildiv(extent + before, stride). */
 static bool count_windows(ir_infer *in, size_t axis, const ir_expr *extent, const struct window *w, const ir_expr **count) {
-  const ir_expr *zero = ir_infer_i64(in, 0), *one = ir_infer_i64(in, 1), *stride = ir_infer_i64(in, w->stride), *covered = reach(in, w);
+  const ir_expr *one = ir_infer_i64(in, 1), *stride = ir_infer_i64(in, w->stride), *covered = reach(in, w);
+  const ir_expr *least = ir_infer_i64(in, w->ceil ? 1 - w->stride : 0); /* the first window of ceil need not be full */
   const ir_expr *padded = ir_infer_add(in, extent, ir_infer_i64(in, w->before + w->after));
   const ir_expr *room = ir_infer_sub(in, padded, covered);
   *count = NULL;
   if (!room) return true;
-  if (ir_prove_lt(in->context, in->facts, room, zero) == IR_PROVEN) {
+  if (ir_prove_lt(in->context, in->facts, room, least) == IR_PROVEN) {
     return ir_infer_fail(in, "the window covers %s elements on axis %zu, more than the %s that are there with the padding",
                          ir_infer_dim_text(in, covered), axis, ir_infer_dim_text(in, padded));
   }
-  ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, room, zero));
+  ir_infer_need(in, ir_expr_binary(in->context, IR_S_GE, room, least));
   const ir_expr *steps = w->stride == 1 ? room : ir_infer_op(in, w->ceil ? IR_S_CEILDIV : IR_S_FLOORDIV, room, stride);
   *count = ir_infer_add(in, steps, one);
   if (!w->ceil || w->stride == 1) return true;

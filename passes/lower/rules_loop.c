@@ -92,6 +92,11 @@ static void put_column(ir_loops *s, ir_value *at, size_t rank, const ir_expr *co
 bool legalize_nonzero(ir_lowering *l) {
   const ir_type *x = ir_lower_type(l, 0);
   size_t rank = ir_is_scalar(x) ? 0 : x->count;
+  if (!rank) { /* no row, whatever the number of columns is */
+    ir_nest_at none = ir_lower_open(l, l->out[0], 2, ir_type_dims(ir_lower_result(l, 0)), 0, NULL);
+    ir_lower_store(&none, NULL, NULL, NULL, ir_lower_i64(&none, 0), NULL);
+    return true;
+  }
   ir_loops s = ir_loops_open(l);
   ir_loops_alone(&s);
   ir_value *at = ir_loops_variable(&s, "at", ir_expr_i64(l->context, 0));
