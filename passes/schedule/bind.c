@@ -7,13 +7,6 @@
 
 enum { MOST_GROUPS = 65535 /* on one axis, on every device */ };
 
-static bool refuse(ir_transform *t, const char *why) {
-  t->problem = why;
-  return false;
-}
-
-static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
-
 static const ir_expr *simple(ir_grid *g, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
   return ir_simplify(g->frame.context, g->nest->facts, ir_expr_binary(g->frame.context, code, a, b));
 }
@@ -21,7 +14,7 @@ static const ir_expr *simple(ir_grid *g, ir_scalar_code code, const ir_expr *a, 
 static const ir_expr *number(ir_grid *g, int64_t value) { return ir_expr_i64(g->frame.context, value); }
 
 ir_grid ir_grid_before(ir_nest *nest, ir_op *loop, const ir_expr **rounds) {
-  const ir_string *name = variable_of(loop)->name;
+  const ir_string *name = ir_loop_variable(loop)->name;
   ir_grid grid = {.nest = nest, .b = ir_before(loop), .frame = ir_nest_frame(nest), .name = name ? name->text : "i"};
   *rounds = ir_frame_use(&grid.frame, ir_op_operand(loop, 0));
   return grid;
@@ -64,8 +57,8 @@ ir_value *ir_grid_round(ir_grid *g, const ir_expr *expr, const ir_expr *rounds, 
 }
 
 bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size) {
-  if (strcmp(ir_get_word(loop, "mode"), "parallel")) return refuse(t, "the loop's rounds are not independent (parallel)");
-  if (ir_op_parent(loop)) return refuse(t, "the loop is inside of another");
+  if (strcmp(ir_get_word(loop, "mode"), "parallel")) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel)");
+  if (ir_op_parent(loop)) return ir_transform_refuse(t, "the loop is inside of another");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_module *module = t->func->item.module;
   ir_copy c = {.nest = {.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)}};
@@ -76,7 +69,7 @@ bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size) {
   if (known && count < size) size = count > 0 ? count : 1;
   const ir_expr *at = ir_grid_groups(&g, rounds, size);
   if (size > 1) at = simple(&g, IR_S_ADD, at, bound(&g, number(&g, size), "l", "local.x"));
-  ir_map_put(t->scratch, &c.nest.values, variable_of(loop), ir_grid_round(&g, at, rounds, ir_grid_is_whole(rounds, size)));
+  ir_map_put(t->scratch, &c.nest.values, ir_loop_variable(loop), ir_grid_round(&g, at, rounds, ir_grid_is_whole(rounds, size)));
   ir_copy_region(&c, g.b, ir_op_region(loop, 0));
   ir_op_erase(loop);
   return true;

@@ -35,11 +35,6 @@ struct cache {
   const char *problem;
 };
 
-static bool refuse(ir_transform *t, const char *why) {
-  t->problem = why;
-  return false;
-}
-
 static const ir_expr *number(struct cache *c, int64_t value) { return ir_expr_i64(c->nest.context, value); }
 
 static const ir_expr *simple(struct cache *c, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
@@ -55,7 +50,7 @@ static void know_loop(struct cache *c, const ir_op *loop) {
 
 static bool see_inner(void *user, ir_op *op) {
   struct cache *c = user;
-  if (ir_is(op, IR_STORE) && ir_op_operand(op, 0) == c->buffer) return refuse(c->t, "the buffer is written in the loop");
+  if (ir_is(op, IR_STORE) && ir_op_operand(op, 0) == c->buffer) return ir_transform_refuse(c->t, "the buffer is written in the loop");
   if (ir_is(op, IR_FOR)) {
     ir_map_put(c->t->scratch, &c->inner, ir_op_region(op, 0)->args[0], c);
     know_loop(c, op);
@@ -167,11 +162,11 @@ static bool loads_it(const struct cache *c, const ir_op *op) {
 static bool measure_op(void *user, ir_op *op) {
   struct cache *c = user;
   if ((op->flags & IR_OP_INLINE) || !loads_it(c, op)) return true;
-  if (!ir_is(op, IR_STORE) && !ir_is(op, IR_SCALAR)) return refuse(c->t, "a loop or a condition depends on the buffer");
+  if (!ir_is(op, IR_STORE) && !ir_is(op, IR_SCALAR)) return ir_transform_refuse(c->t, "a loop or a condition depends on the buffer");
   const char *name = ir_is(op, IR_STORE) ? "args" : "value";
   const ir_expr *value = ir_is(op, IR_STORE) ? ir_get_expr_at(op, name, 0) : ir_get_expr(op, name);
   ir_frame_import(&c->all, op, value, NULL, measure, c);
-  return !c->problem || refuse(c->t, c->problem);
+  return !c->problem || ir_transform_refuse(c->t, c->problem);
 }
 
 static void replace_in(struct cache *c, ir_region *region) {
@@ -254,9 +249,9 @@ bool ir_transform_cache(ir_transform *t, ir_op *loop, ir_slice name) {
   c.nest = (ir_nest){.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)};
   c.facts = ir_facts_new(module->context, t->scratch, c.nest.facts);
   c.all = ir_nest_frame(&c.nest);
-  if (!c.buffer) return refuse(t, "there is no such buffer of scalars among the parameters");
+  if (!c.buffer) return ir_transform_refuse(t, "there is no such buffer of scalars among the parameters");
   c.rank = c.buffer->type->count;
-  if (c.rank > MOST_AXES) return refuse(t, "the buffer has more than 8 axes");
+  if (c.rank > MOST_AXES) return ir_transform_refuse(t, "the buffer has more than 8 axes");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   for (const ir_op *outer = loop; outer; outer = ir_op_parent(outer)) {
     if (ir_is(outer, IR_FOR)) know_loop(&c, outer);
@@ -266,8 +261,8 @@ bool ir_transform_cache(ir_transform *t, ir_op *loop, ir_slice name) {
   int64_t count = 1;
   const ir_expr *dims[MOST_AXES];
   for (size_t i = 0; i < c.rank; i++) {
-    if (!c.parts[i].fixed) return refuse(t, "the loop does not load from the buffer");
-    if (c.parts[i].extent > MOST_ELEMENTS / count) return refuse(t, "a round of the loop loads more than 16384 elements");
+    if (!c.parts[i].fixed) return ir_transform_refuse(t, "the loop does not load from the buffer");
+    if (c.parts[i].extent > MOST_ELEMENTS / count) return ir_transform_refuse(t, "a round of the loop loads more than 16384 elements");
     count *= c.parts[i].extent;
     dims[i] = number(&c, c.parts[i].extent);
   }

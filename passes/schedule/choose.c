@@ -38,33 +38,19 @@ struct tower {
   const ir_op *tap; /* the loop whose variable says which phase a tap hits */
 };
 
-static ir_op *only_loop(const ir_region *region) {
-  ir_op *only = NULL;
-  ir_each_op(op, region) {
-    if (op->flags & IR_OP_INLINE) continue;
-    if (only || !ir_is(op, IR_FOR)) return NULL;
-    only = op;
-  }
-  return only;
-}
-
-static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
-
 static bool find_tower(ir_func *func, struct tower *tower) {
-  ir_op *loop = only_loop(func->body);
-  for (; loop && tower->count < MOST_LOOPS; loop = only_loop(ir_op_region(loop, 0))) {
+  ir_op *loop = ir_loop_only(func->body);
+  for (; loop && tower->count < MOST_LOOPS; loop = ir_loop_only(ir_op_region(loop, 0))) {
     tower->loops[tower->count++] = loop;
-    if (has_mode(loop, "vectorize")) break;
+    if (ir_loop_has_mode(loop, "vectorize")) break;
   }
   const char *problem;
-  if (!loop || !has_mode(loop, "vectorize") || ir_get_int(loop, "factor")) return false;
+  if (!loop || !ir_loop_has_mode(loop, "vectorize") || ir_get_int(loop, "factor")) return false;
   if (!ir_copy_can(func->body, &problem)) return false;
   tower->sum = ir_sum_in(loop);
   tower->products = tower->sum && ir_sum_is_product(tower->sum);
   return tower->sum != NULL;
 }
-
-static const ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
 
 /* --- phases --- */
 /* EXPR of OP is `floormod(of the lane and of a loop around the sum, stride) == 0`. */
@@ -74,10 +60,10 @@ static bool is_phase(struct tower *tower, const ir_op *op, const ir_expr *expr) 
   const ir_op *lanes = tower->loops[tower->count - 1];
   int64_t zero, stride;
   if (!ir_expr_is_int(expr->kids[1], &zero) || zero || !ir_expr_is_int(mod->kids[1], &stride)) return false;
-  if (stride < 2 || stride > MOST_PHASES || !ir_expr_depends(op, mod->kids[0], variable_of(lanes))) return false;
+  if (stride < 2 || stride > MOST_PHASES || !ir_expr_depends(op, mod->kids[0], ir_loop_variable(lanes))) return false;
   for (const ir_op *loop = ir_op_parent(tower->sum); loop && loop != lanes; loop = ir_op_parent(loop)) {
     int64_t taps;
-    if (!ir_is(loop, IR_FOR) || !ir_expr_depends(op, mod->kids[0], variable_of(loop))) continue;
+    if (!ir_is(loop, IR_FOR) || !ir_expr_depends(op, mod->kids[0], ir_loop_variable(loop))) continue;
     const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
     if (!extent || !ir_expr_is_int(extent, &taps) || taps > MOST_TAPS) return false;
     tower->tap = loop;
@@ -116,7 +102,7 @@ static int64_t phases_rest(const ir_func *func, const struct tower *tower) {
 static bool add_phases(ir_text *steps, ir_arena *arena, const ir_func *func, struct tower *tower, const char **lanes) {
   find_phases(tower);
   int64_t rest = tower->stride > 1 ? phases_rest(func, tower) : -1;
-  const ir_string *tap = rest >= 0 ? variable_of(tower->tap)->name : NULL;
+  const ir_string *tap = rest >= 0 ? ir_loop_variable(tower->tap)->name : NULL;
   if (!tap) {
     tower->stride = 1;
     return false;
@@ -158,13 +144,13 @@ static size_t tiled_loop(const struct tower *tower) {
   size_t none = tower->count - 1;
   for (size_t i = none; tower->products && i > 0; i--) {
     const ir_op *loop = tower->loops[i - 1];
-    if (has_mode(loop, "parallel") && ir_product_shares(tower->sum, tower->loops[none], loop) && tile_of(tower, loop)) return i - 1;
+    if (ir_loop_has_mode(loop, "parallel") && ir_product_shares(tower->sum, tower->loops[none], loop) && tile_of(tower, loop)) return i - 1;
   }
   return none;
 }
 
 static void add_tile(ir_text *steps, const struct tower *tower, const ir_op *loop) {
-  const char *name = variable_of(loop)->name->text;
+  const char *name = ir_loop_variable(loop)->name->text;
   ir_text_printf(steps, "split(%s, %lld), sink(%s_i), ", name, (long long)tile_of(tower, loop), name);
 }
 
@@ -176,7 +162,7 @@ static bool add_edges(ir_text *steps, ir_transform *t, const struct tower *tower
   for (size_t i = tower->count - 1; i > from; i--) {
     const ir_op *loop = tower->loops[i - 1];
     if (!ir_transform_edges(t, loop, tower->sum, &first, &last) || first + last == 0) continue;
-    ir_text_printf(steps, "specialize(%s, %lld, %lld), ", variable_of(loop)->name->text, (long long)first, (long long)last);
+    ir_text_printf(steps, "specialize(%s, %lld, %lld), ", ir_loop_variable(loop)->name->text, (long long)first, (long long)last);
     added = true;
   }
   return added;
@@ -184,7 +170,7 @@ static bool add_edges(ir_text *steps, ir_transform *t, const struct tower *tower
 
 static bool add_lane_edges(ir_text *steps, ir_transform *t, const struct tower *tower) {
   const ir_op *lanes = tower->loops[tower->count - 1];
-  const char *name = variable_of(lanes)->name->text;
+  const char *name = ir_loop_variable(lanes)->name->text;
   int64_t first, last, rounds;
   const ir_expr *extent = ir_value_closed_expr(ir_op_operand(lanes, 0));
   bool few = tower->count < 2 || (extent && ir_expr_is_int(extent, &rounds) && rounds < FEW_LANES);
@@ -197,7 +183,7 @@ static bool add_lane_edges(ir_text *steps, ir_transform *t, const struct tower *
 
 static bool have_names(const struct tower *tower) {
   for (size_t i = 0; i < tower->count; i++) {
-    if (!variable_of(tower->loops[i])->name) return false;
+    if (!ir_loop_variable(tower->loops[i])->name) return false;
   }
   return true;
 }
@@ -206,7 +192,7 @@ const char *ir_transform_choose(ir_func *func, ir_arena *arena) {
   ir_transform t = {.func = func, .scratch = arena};
   struct tower tower = {0};
   if (!find_tower(func, &tower) || !have_names(&tower)) return NULL;
-  const char *lanes = variable_of(tower.loops[tower.count - 1])->name->text;
+  const char *lanes = ir_loop_variable(tower.loops[tower.count - 1])->name->text;
   ir_text steps = {0};
   bool tidy = tower.products && add_phases(&steps, arena, func, &tower, &lanes);
   size_t tiled = tiled_loop(&tower);
@@ -216,7 +202,7 @@ const char *ir_transform_choose(ir_func *func, ir_arena *arena) {
   tidy |= add_edges(&steps, &t, &tower, tile ? tiled + 1 : 0);
   if (tile) add_tile(&steps, &tower, tower.loops[tiled]);
   if (tidy) {
-    const char *outermost = tower.count > 1 ? variable_of(tower.loops[0])->name->text : lanes;
+    const char *outermost = tower.count > 1 ? ir_loop_variable(tower.loops[0])->name->text : lanes;
     ir_text_printf(&steps, "simplify(%s%s), ", outermost, tile && tiled == 0 ? "_o" : "");
   }
   const char *chosen = steps.length ? ir_arena_copy(arena, steps.at, steps.length - 2) : NULL;

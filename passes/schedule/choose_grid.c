@@ -24,25 +24,11 @@ enum {
   BUSY = 8192,          /* invocations that must be left */
 };
 
-static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
-
-static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
-
 /* The parallel loops that stand outermost, each all of the body of the one around. */
 struct tower {
   ir_op *loops[MOST_LOOPS];
   size_t count;
 };
-
-static ir_op *only_loop(const ir_region *region) {
-  ir_op *only = NULL;
-  ir_each_op(op, region) {
-    if (op->flags & IR_OP_INLINE) continue;
-    if (only || !ir_is(op, IR_FOR)) return NULL;
-    only = op;
-  }
-  return only;
-}
 
 static bool is_independent_of(const ir_op *loop, const ir_value *variable) {
   const ir_op *op = ir_value_op(ir_op_operand(loop, 0));
@@ -55,8 +41,8 @@ static bool is_independent_of(const ir_op *loop, const ir_value *variable) {
 
 static struct tower find_tower(ir_func *func) {
   struct tower tower = {0};
-  for (ir_op *loop = only_loop(func->body); loop && has_mode(loop, "parallel") && tower.count < MOST_LOOPS; loop = only_loop(ir_op_region(loop, 0))) {
-    if (tower.count && !is_independent_of(loop, variable_of(tower.loops[tower.count - 1]))) break;
+  for (ir_op *loop = ir_loop_only(func->body); loop && ir_loop_has_mode(loop, "parallel") && tower.count < MOST_LOOPS; loop = ir_loop_only(ir_op_region(loop, 0))) {
+    if (tower.count && !is_independent_of(loop, ir_loop_variable(tower.loops[tower.count - 1]))) break;
     tower.loops[tower.count++] = loop;
   }
   return tower;
@@ -96,7 +82,7 @@ struct lanes {
 
 static bool see_lanes(void *user, ir_op *op) {
   struct lanes *l = user;
-  if (!ir_is(op, IR_FOR) || !has_mode(op, "vectorize") || rounds_of(op) != LANES) return true;
+  if (!ir_is(op, IR_FOR) || !ir_loop_has_mode(op, "vectorize") || rounds_of(op) != LANES) return true;
   int64_t rows = 1;
   int depth = 0;
   for (const ir_op *outer = ir_op_parent(op); outer != l->within; outer = ir_op_parent(outer)) {
@@ -149,7 +135,7 @@ static size_t find_tile(ir_func *func, const struct tower *tower, int64_t *tile)
   for (size_t i = tower->count - 1; i > 0; i--) {
     const ir_op *loop = tower->loops[i - 1];
     bool free = ir_product_shares(sum, last, loop);
-    for (size_t inner = i; inner < tower->count; inner++) free &= is_independent_of(tower->loops[inner], variable_of(loop));
+    for (size_t inner = i; inner < tower->count; inner++) free &= is_independent_of(tower->loops[inner], ir_loop_variable(loop));
     if (!free) continue;
     int64_t rounds = rounds_of(loop), most = results == UNKNOWN ? ANY_TILE : results / BUSY;
     *tile = tile_of(rounds, most < MOST_TILE ? most : MOST_TILE);
@@ -158,7 +144,7 @@ static size_t find_tile(ir_func *func, const struct tower *tower, int64_t *tile)
   return tower->count;
 }
 
-static const char *name_of(const struct tower *tower, size_t i) { return variable_of(tower->loops[i])->name->text; }
+static const char *name_of(const struct tower *tower, size_t i) { return ir_loop_variable(tower->loops[i])->name->text; }
 
 /* The loop AT goes inside of the others, where TILE of its rounds move on into the loops of the sums, and back. */
 static void add_tile(ir_text *steps, const struct tower *tower, size_t at, int64_t tile) {

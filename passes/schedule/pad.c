@@ -15,11 +15,6 @@ struct pad {
   bool reads;            /* one of these */
 };
 
-static bool refuse(ir_transform *t, const char *why) {
-  t->problem = why;
-  return false;
-}
-
 static bool see_op(void *user, ir_op *op) {
   struct pad *p = user;
   if (ir_is(op, IR_ALLOC)) ir_map_put(p->t->scratch, &p->own, ir_op_result(op, 0), p);
@@ -45,7 +40,7 @@ static bool see_load(void *user, ir_op *op) {
   struct pad *p = user;
   p->op = op;
   for (size_t i = 0; i < ir_op_row(op)->attr_count; i++) see_attr(p, ir_op_slots(op)[i]);
-  return !p->reads || refuse(p->t, "it reads a buffer that it writes");
+  return !p->reads || ir_transform_refuse(p->t, "it reads a buffer that it writes");
 }
 
 /* Stores in LOOP that others see are done only below END of the counter AT. */
@@ -62,8 +57,8 @@ static void guard_stores(ir_transform *t, ir_nest *nest, ir_op *loop, ir_frame *
 
 bool ir_transform_pad(ir_transform *t, ir_op *loop, int64_t factor) {
   const char *mode = ir_get_word(loop, "mode");
-  if (factor < 2) return refuse(t, "the factor must be 2 or more");
-  if (strcmp(mode, "parallel") && strcmp(mode, "vectorize")) return refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
+  if (factor < 2) return ir_transform_refuse(t, "the factor must be 2 or more");
+  if (strcmp(mode, "parallel") && strcmp(mode, "vectorize")) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
   ir_region *body = ir_op_region(loop, 0);
   struct pad p = {.t = t};
   if (!ir_copy_can(body, &t->problem) || !ir_walk(body, IR_PRE_ORDER, see_op, &p) || !ir_walk(body, IR_PRE_ORDER, see_load, &p)) return false;

@@ -2,6 +2,8 @@
 /* passes/schedule/product.c - sums, and what the factors of products in them depend on. Needs loop form. */
 #include "passes/schedule/product.h"
 
+#include "passes/schedule/transform.h"
+
 struct sums {
   const ir_op *loop;
   ir_op *sum;
@@ -60,10 +62,8 @@ bool ir_value_depends(const ir_value *value, const ir_value *variable) {
   return ir_is(op, IR_SCALAR) && ir_expr_depends(op, ir_get_expr(op, "value"), variable);
 }
 
-static const ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
-
 bool ir_product_shares(const ir_op *sum, const ir_op *lanes, const ir_op *loop) {
-  const ir_value *lane = variable_of(lanes), *round = variable_of(loop);
+  const ir_value *lane = ir_loop_variable(lanes), *round = ir_loop_variable(loop);
   const ir_expr *value = ir_get_expr_at(sum, "args", 0);
   bool vector = false, differs = false;
   for (size_t i = 0; i < 2; i++) {

@@ -6,7 +6,7 @@
 #include "ir/simplify.h"
 #include "passes/schedule/copy.h"
 
-static bool refuse(ir_transform *t, const char *why) {
+bool ir_transform_refuse(ir_transform *t, const char *why) {
   t->problem = why;
   return false;
 }
@@ -29,19 +29,18 @@ ir_op *ir_transform_find(const ir_transform *t, ir_slice name) {
   return f.found;
 }
 
-static bool has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
+bool ir_loop_has_mode(const ir_op *loop, const char *mode) { return !strcmp(ir_get_word(loop, "mode"), mode); }
 
-static bool is_independent(const ir_op *loop) { return has_mode(loop, "parallel") || has_mode(loop, "vectorize"); }
+static bool is_independent(const ir_op *loop) { return ir_loop_has_mode(loop, "parallel") || ir_loop_has_mode(loop, "vectorize"); }
 
 static ir_copy start(ir_transform *t) {
   ir_module *module = t->func->item.module;
   return (ir_copy){.nest = {.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)}};
 }
 
-/* The loop that is all of LOOP's body. */
-static ir_op *inner_loop(ir_op *loop) {
+ir_op *ir_loop_only(const ir_region *region) {
   ir_op *only = NULL;
-  ir_each_op(op, ir_op_region(loop, 0)) {
+  ir_each_op(op, region) {
     if (op->flags & IR_OP_INLINE) continue;
     if (only || !ir_is(op, IR_FOR)) return NULL;
     only = op;
@@ -49,10 +48,10 @@ static ir_op *inner_loop(ir_op *loop) {
   return only;
 }
 
-static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
+ir_value *ir_loop_variable(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
 
 static const char *named(ir_transform *t, const ir_op *loop, const char *end) {
-  const ir_string *name = variable_of(loop)->name;
+  const ir_string *name = ir_loop_variable(loop)->name;
   return ir_arena_printf(t->scratch, "%s%s", name ? name->text : "i", end);
 }
 
@@ -90,20 +89,20 @@ static void split_part(struct split *s, ir_builder b, ir_value *outer, const ir_
   const ir_expr *base = ir_expr_binary(frame.context, IR_S_MUL, ir_frame_use(&frame, outer), ir_expr_i64(frame.context, s->factor));
   const ir_expr *sum = ir_expr_binary(frame.context, IR_S_ADD, base, ir_frame_use(&frame, inner));
   ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
-  ir_map_put(s->t->scratch, &c.nest.values, variable_of(s->loop), index);
+  ir_map_put(s->t->scratch, &c.nest.values, ir_loop_variable(s->loop), index);
   ir_copy_region(&c, b, ir_op_region(s->loop, 0));
   if (!index->uses) ir_op_erase(ir_value_op(index));
 }
 
 bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
-  if (factor < 2) return refuse(t, "the factor must be 2 or more");
-  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (factor < 2) return ir_transform_refuse(t, "the factor must be 2 or more");
+  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
   s.extent = ir_frame_use(&s.frame, ir_op_operand(loop, 0));
   int64_t rounds, rest = -1;
-  if (ir_expr_is_int(s.extent, &rounds) && rounds < factor) return refuse(t, "the loop has fewer rounds than the factor");
+  if (ir_expr_is_int(s.extent, &rounds) && rounds < factor) return ir_transform_refuse(t, "the loop has fewer rounds than the factor");
   ir_expr_is_int(by_factor(&s, IR_S_FLOORMOD), &rest);
   ir_builder b = ir_before(loop);
   ir_value *count = ir_nest_scalar(&b, &s.frame, by_factor(&s, rest == 0 ? IR_S_FLOORDIV : IR_S_CEILDIV));
@@ -126,8 +125,8 @@ bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
 
 /* --- blocks --- */
 bool ir_transform_block(ir_transform *t, ir_op *loop, int64_t factor) {
-  if (factor < 2) return refuse(t, "the factor must be 2 or more");
-  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (factor < 2) return ir_transform_refuse(t, "the factor must be 2 or more");
+  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
@@ -147,10 +146,10 @@ bool ir_transform_block(ir_transform *t, ir_op *loop, int64_t factor) {
 
 /* --- reorder and fuse --- */
 bool ir_transform_reorder(ir_transform *t, ir_op *loop) {
-  ir_op *inner = inner_loop(loop);
-  if (!inner) return refuse(t, "the body is not one loop");
-  if (!is_independent(loop)) return refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
-  if (extent_uses(inner, variable_of(loop))) return refuse(t, "the inner loop's extent depends on the outer loop");
+  ir_op *inner = ir_loop_only(ir_op_region(loop, 0));
+  if (!inner) return ir_transform_refuse(t, "the body is not one loop");
+  if (!is_independent(loop)) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
+  if (extent_uses(inner, ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   ir_builder b = ir_before(loop);
@@ -161,10 +160,10 @@ bool ir_transform_reorder(ir_transform *t, ir_op *loop) {
 }
 
 bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
-  ir_op *inner = inner_loop(loop);
-  if (!inner) return refuse(t, "the body is not one loop");
-  if (has_mode(loop, "bind") || has_mode(inner, "bind")) return refuse(t, "the loop is bound");
-  if (extent_uses(inner, variable_of(loop))) return refuse(t, "the inner loop's extent depends on the outer loop");
+  ir_op *inner = ir_loop_only(ir_op_region(loop, 0));
+  if (!inner) return ir_transform_refuse(t, "the body is not one loop");
+  if (ir_loop_has_mode(loop, "bind") || ir_loop_has_mode(inner, "bind")) return ir_transform_refuse(t, "the loop is bound");
+  if (extent_uses(inner, ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   ir_builder b = ir_before(loop);
@@ -179,8 +178,8 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
   for (size_t i = 0; i < 2; i++) {
     const ir_expr *part = ir_expr_binary(frame.context, i ? IR_S_FLOORMOD : IR_S_FLOORDIV, at, columns);
     /* With a name: the expressions of a loop that is joined again would grow with each. */
-    parts[i] = ir_nest_let(&b, &frame, variable_of(i ? inner : loop)->name ? variable_of(i ? inner : loop)->name->text : "i", part);
-    ir_map_put(t->scratch, &c.nest.values, variable_of(i ? inner : loop), parts[i]);
+    parts[i] = ir_nest_let(&b, &frame, ir_loop_variable(i ? inner : loop)->name ? ir_loop_variable(i ? inner : loop)->name->text : "i", part);
+    ir_map_put(t->scratch, &c.nest.values, ir_loop_variable(i ? inner : loop), parts[i]);
   }
   ir_copy_region(&c, b, ir_op_region(inner, 0));
   for (size_t i = 0; i < 2; i++) {
@@ -196,16 +195,16 @@ enum { MOST_ROUNDS = 64 };
 bool ir_transform_expand(ir_transform *t, ir_op *loop) {
   int64_t rounds;
   const ir_expr *extent = ir_value_closed_expr(ir_op_operand(loop, 0));
-  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
   if (!extent || !ir_expr_is_int(extent, &rounds) || rounds < 0 || rounds > MOST_ROUNDS) {
-    return refuse(t, "the loop's rounds are not a constant number up to 64");
+    return ir_transform_refuse(t, "the loop's rounds are not a constant number up to 64");
   }
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   for (int64_t i = 0; i < rounds; i++) {
     ir_copy c = start(t);
     ir_builder b = ir_before(loop);
     ir_value *number = ir_build_scalar(&b, ir_expr_i64(c.nest.context, i), NULL, 0);
-    ir_map_put(t->scratch, &c.nest.values, variable_of(loop), number);
+    ir_map_put(t->scratch, &c.nest.values, ir_loop_variable(loop), number);
     ir_copy_region(&c, b, ir_op_region(loop, 0));
     if (!number->uses) ir_op_erase(ir_value_op(number));
   }
@@ -237,13 +236,13 @@ static void partition_part(const struct partition *s, const ir_expr *from, const
   ir_frame frame = s->frame;
   const ir_expr *sum = simple(s, IR_S_ADD, from, ir_frame_use(&frame, variable));
   ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
-  ir_map_put(s->t->scratch, &c.nest.values, variable_of(s->loop), index);
+  ir_map_put(s->t->scratch, &c.nest.values, ir_loop_variable(s->loop), index);
   ir_copy_region(&c, b, ir_op_region(s->loop, 0));
   if (!index->uses) ir_op_erase(ir_value_op(index));
 }
 
 bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last) {
-  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   struct partition s = {t, loop, ir_nest_frame(&c.nest), c.nest.facts};
@@ -267,7 +266,7 @@ bool ir_transform_specialize(ir_transform *t, ir_op *loop, int64_t first, int64_
   ir_builder b = ir_before(loop);
   ir_builder inside = ir_at_end(ir_copy_for(&c, &b, loop));
   ir_frame frame = ir_nest_frame(&c.nest);
-  const ir_expr *at = ir_frame_use(&frame, ir_map_get(&c.nest.values, variable_of(loop)));
+  const ir_expr *at = ir_frame_use(&frame, ir_map_get(&c.nest.values, ir_loop_variable(loop)));
   const ir_expr *end = ir_expr_binary(context, IR_S_SUB, ir_frame_use(&frame, ir_op_operand(loop, 0)), ir_expr_i64(context, last));
   const ir_expr *begun = ir_expr_binary(context, IR_S_LE, ir_expr_i64(context, first), at);
   const ir_expr *going = ir_expr_binary(context, IR_S_LT, at, ir_simplify(context, c.nest.facts, end));
@@ -282,9 +281,9 @@ bool ir_transform_specialize(ir_transform *t, ir_op *loop, int64_t first, int64_
 
 /* --- modes --- */
 bool ir_transform_mode(ir_transform *t, ir_op *loop, const char *mode, int64_t factor) {
-  if (has_mode(loop, "bind")) return refuse(t, "the loop is bound");
+  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
   bool promises = !strcmp(mode, "parallel") || !strcmp(mode, "vectorize");
-  if (promises && !is_independent(loop)) return refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
+  if (promises && !is_independent(loop)) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
   ir_context *context = ir_op_context(loop);
   ir_set(loop, "mode", ir_attr_id(context, ir_slice_of(mode)));
   ir_set(loop, "factor", factor ? ir_attr_int(context, factor) : NULL);

@@ -18,6 +18,13 @@ typedef struct ir_transform {
   const char *problem; /* why the last one that returned false did; nothing is changed then */
 } ir_transform;
 
+bool ir_transform_refuse(ir_transform *t, const char *why); /* false; WHY is the problem */
+
+ir_value *ir_loop_variable(const ir_op *loop);
+bool ir_loop_has_mode(const ir_op *loop, const char *mode);
+/* The loop that is all that REGION holds; NULL where it holds something else. */
+ir_op *ir_loop_only(const ir_region *region);
+
 /* The first loop of T's function whose variable has this name; NULL where there is none. */
 ir_op *ir_transform_find(const ir_transform *t, ir_slice name);
 

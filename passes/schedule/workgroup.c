@@ -44,8 +44,6 @@ static bool refuse(struct team *m, const char *why) {
   return false;
 }
 
-static ir_value *variable_of(const ir_op *loop) { return ir_op_region(loop, 0)->args[0]; }
-
 static bool is_independent(const ir_op *op) {
   return ir_is(op, IR_FOR) && (!strcmp(ir_get_word(op, "mode"), "parallel") || !strcmp(ir_get_word(op, "mode"), "vectorize"));
 }
@@ -110,7 +108,7 @@ static void look_region(struct team *m, ir_region *region);
 static void look_all(struct team *m, ir_op *op) {
   look(m, op);
   bool shares = is_independent(op);
-  if (shares) m->round = variable_of(op);
+  if (shares) m->round = ir_loop_variable(op);
   for (size_t i = 0; i < op->region_count; i++) {
     if (shares) ir_walk(ir_op_region(op, i), IR_PRE_ORDER, look_inside, m);
     if (!shares) look_region(m, ir_op_region(op, i));
@@ -252,7 +250,7 @@ static void share_rounds(struct team *m, ir_builder b, ir_op *loop) {
   bool known = constant_extent(loop, &rounds);
   ir_value *extent = ir_copy_operand(&m->copy, &b, ir_op_operand(loop, 0)), *round = m->me;
   if (rounds > m->size) {
-    const char *name = variable_of(loop)->name ? variable_of(loop)->name->text : "i";
+    const char *name = ir_loop_variable(loop)->name ? ir_loop_variable(loop)->name->text : "i";
     ir_frame outer = ir_nest_frame(nest);
     ir_value *count = ir_nest_scalar(&b, &outer, simple_count(m, ir_frame_use(&outer, extent)));
     ir_value *turn = ir_nest_for(nest, &b, count, ir_arena_printf(m->t->scratch, "%s_r", name), "serial");
@@ -262,7 +260,7 @@ static void share_rounds(struct team *m, ir_builder b, ir_op *loop) {
   }
   ir_frame frame = ir_nest_frame(nest);
   if (!known || rounds % m->size) only_below(m, &b, &frame, round, ir_frame_use(&frame, extent));
-  ir_map_put(m->t->scratch, &nest->values, variable_of(loop), round);
+  ir_map_put(m->t->scratch, &nest->values, ir_loop_variable(loop), round);
   ir_copy_region(&m->copy, b, ir_op_region(loop, 0));
 }
 
@@ -332,7 +330,7 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size) {
   const ir_expr *rounds;
   ir_grid g = ir_grid_before(&m.copy.nest, loop, &rounds);
   ir_value *round = ir_grid_round(&g, ir_grid_groups(&g, rounds, 1), rounds, ir_grid_is_whole(rounds, 1));
-  ir_map_put(t->scratch, &m.copy.nest.values, variable_of(loop), round);
+  ir_map_put(t->scratch, &m.copy.nest.values, ir_loop_variable(loop), round);
   allocate(&m, &g.b, SHARED);
   m.me = ir_grid_bind(&g, ir_expr_i64(m.copy.nest.context, size), "l", "local.x");
   allocate(&m, &g.b, OWNED);
