@@ -13,11 +13,11 @@ import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "test/suites/lib"))
-from library import FAILED, INVALID, MEMORY, OK, Env, Host, Model, Tensor, listed, read, same_bits, tensor  # noqa: E402
+from checks import check, report  # noqa: E402
+from library import FAILED, INVALID, MEMORY, OK, Host, Model, read, same_bits, tensor  # noqa: E402
 
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
-counts = {True: 0, False: 0}
 
 MODULE = """
 rill 1
@@ -66,12 +66,6 @@ module {
   }
 }
 """
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what)
 
 
 def strided(array):
@@ -382,8 +376,7 @@ def main():
         test_refused(library)
         test_halves(folder)
         test_side(folder)
-    print(f"abi: {counts[True]} passed, {counts[False]} failed")
-    return counts[False] > 0
+    return report("abi")
 
 
 sys.exit(main())

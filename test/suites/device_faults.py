@@ -11,6 +11,9 @@ import tempfile
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "test/suites/lib")]
+from checks import check, report  # noqa: E402
+
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 ENV = {"opencl": {"POCL_CACHE_DIR": os.path.join(BUILD, "test/pocl")}, "vulkan": {"VK_ICD_FILENAMES": "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"}}
 MODULE = """rill 1
@@ -96,14 +99,6 @@ ROWS = [
     ("opencl", "main", "clEnqueueNDRangeKernel=-5", "m.rill:5:10: error: opencl: @fused_exp_flip: clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES (-5)"),
     ("opencl", "main", "clEnqueueReadBuffer=-14", "opencl: error: clEnqueueReadBuffer: CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)"),
 ]
-counts = {True: 0, False: 0}
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what)
-    return condition
 
 
 def shim(folder):
@@ -139,8 +134,7 @@ def main():
             for fault, said in (("asked", "robustBufferAccess: 1\n"), ("robustBufferAccess", "robustBufferAccess: 0\n")):
                 done = run(folder, library, "vulkan", "main", fault)
                 check(done.returncode == 0 and done.stderr == said, f"{fault}: status {done.returncode}, {done.stderr!r}")
-    print(f"device_faults: {counts[True]} passed, {counts[False]} failed")
-    return counts[False] > 0
+    return report("device_faults")
 
 
 sys.exit(main())

@@ -11,6 +11,9 @@ import tempfile
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "test/suites/lib")]
+from checks import check, report  # noqa: E402
+
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 EXAMPLE = os.path.join(ROOT, "examples/device")
 MODEL = os.path.join(os.path.dirname(ROOT), "shared/models/ppocr_cls/model.onnx")
@@ -35,14 +38,6 @@ module {
   }
 }
 """
-counts = {True: 0, False: 0}
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what)
-    return condition
 
 
 def run(*command, env=None, data=None):
@@ -149,8 +144,7 @@ def main():
                 skipped += 1
             elif run(os.path.join(BUILD, "bin/ir-translate"), "--import-onnx", MODEL, "-o", large) is not False:
                 compare(folder, backend, host, large, extents)
-    print(f"device_host: {counts[True]} passed, {counts[False]} failed" + (f", {skipped} skipped" if skipped else ""))
-    return counts[False] > 0
+    return report("device_host", skipped)
 
 
 sys.exit(main())

@@ -17,8 +17,9 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
-sys.path[:0] = [os.path.join(ROOT, "test/suites")]
+sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
 import examples  # noqa: E402
+from checks import check, report  # noqa: E402
 
 # name: plugin, options of ir-run, environment, sizes
 LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
@@ -32,14 +33,6 @@ DEVICES = {
 PREFIXES = {"oclgrind": ["oclgrind", "--build-options", "-cl-opt-disable -w", "--data-races", "--uninitialized", "--check-api"]}
 CLANG = "/usr/lib/llvm-19/bin/clang"
 BATCH = 16
-counts = {True: 0, False: 0}
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what)
-    return condition
 
 
 def tool(*command, env=None, prefix=()):
@@ -217,8 +210,7 @@ def main():
                     continue
                 parts = [fine[i:i + BATCH] for i in range(0, len(fine), BATCH)]
                 list(pool.map(lambda p: compare(folder, device, all_rows.index(p[0]), size, p, arrays, known), parts))
-    print(f"devices: {counts[True]} passed, {counts[False]} failed" + (", 1 skipped" if not devices else ""))
-    return counts[False] > 0
+    return report("devices", skipped=int(not devices))
 
 
 if __name__ == "__main__":

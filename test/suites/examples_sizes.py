@@ -20,6 +20,7 @@ BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
 sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
 import examples  # noqa: E402
+from checks import check, report  # noqa: E402
 from library import OK, Host, Model, read, tensor  # noqa: E402
 
 SIZES = {str(n): dict.fromkeys("nmbhw", n) for n in (0, 1, 2, 17)}
@@ -27,14 +28,6 @@ SIZES["many"] = {"n": 257, "m": 131, "b": 3, "h": 40, "w": 37}
 CPUS = ("x86-64", "x86-64-v3")
 # What the interpreter says where indices or divisors are wrong: compiled code stops there only when it is asked to check.
 UNCHECKED = re.compile("out of range|division by zero|is no class|not below")
-counts = {True: 0, False: 0}
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what)
-    return condition
 
 
 def module(functions):
@@ -139,8 +132,7 @@ def main():
                     run(static, example, values, expected, 7, f"{label}, written")
 
     check(chunks > 100, f"work was split {chunks} times")
-    print(f"examples_sizes: {counts[True]} passed, {counts[False]} failed")
-    return counts[False] > 0
+    return report("examples_sizes")
 
 
 sys.exit(main())

@@ -21,12 +21,12 @@ SHIM = os.path.join(ROOT, "test/msl")
 CLANG = "/usr/lib/llvm-19/bin/clang"
 sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
 import devices  # noqa: E402
-import examples  # noqa: E402
+from checks import check, report  # noqa: E402
 from host import DTYPES, Host  # noqa: E402
 
 ATTRIBUTES = re.compile(r"buffer\(\d+\)|threadgroup_position_in_grid|thread_position_in_threadgroup|max_total_threads_per_threadgroup\(\d+\)")
 SIZES = (0, 1, 17, 65)
-check, tool = devices.check, devices.tool
+tool = devices.tool
 
 ASSERTIONS = """rill 1
 module {
@@ -224,8 +224,7 @@ def main():
             if check(host, "assertions"):
                 found = host.call("main", [x])[0]
                 check(host.status[0] == status and np.array_equal(found, x), f"assertions of {x}: status {host.status[0]}, expected {status}")
-    print(f"msl: {devices.counts[True]} passed, {devices.counts[False]} failed")
-    return devices.counts[False] > 0
+    return report("msl")
 
 
 if __name__ == "__main__":

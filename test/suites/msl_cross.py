@@ -18,13 +18,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[:0] = [os.path.join(ROOT, "test/suites")]
 import devices  # noqa: E402
 import msl  # noqa: E402
+from checks import check, report  # noqa: E402
 from host import DTYPES  # noqa: E402
 
 # Metal's sqrt is the precise one where fast math is off.
 HEAD = "#include <metal_stdlib>\n#include <simd/simd.h>\nnamespace metal { using precise::sqrt; }\nusing namespace metal;\n"
 PARAM = re.compile(r"(const device|device|constant) (\w+)& (?:__restrict )?\w+ \[\[buffer\((\d+)\)\]\]|uint3 \w+ \[\[(\w+)\]\]")
 PLACES = {"threadgroup_position_in_grid": "(uint3)(g[0], g[1], g[2])", "thread_position_in_threadgroup": "(uint3)(l[0], l[1], l[2])"}
-check = devices.check
 
 
 class Metal(msl.Metal):
@@ -104,8 +104,7 @@ def main():
         host = translated(folder, "barriers", msl.REDUCTION)
         x = np.arange(48, dtype="f4")
         check(host and np.array_equal(host.call("main", [x])[0], x.reshape(3, 16).sum(1)), "a reduction with barriers")
-    print(f"msl_cross: {devices.counts[True]} passed, {devices.counts[False]} failed")
-    return devices.counts[False] > 0
+    return report("msl_cross")
 
 
 if __name__ == "__main__":

@@ -14,21 +14,14 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
 TRANSLATE = os.path.join(BUILD, "bin/ir-translate")
-sys.path[:0] = [os.path.join(ROOT, "test/suites")]
+sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
 import examples  # noqa: E402
+from checks import check, report  # noqa: E402
 
 ENVIRONMENTS = ("vulkan1.1", "vulkan1.2", "vulkan1.3")
 BATCH = 8
 RADV = "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
 DRIVER = {"VK_ICD_FILENAMES": RADV, "RADV_FORCE_FAMILY": "navi21"}
-counts = {True: 0, False: 0}
-
-
-def check(condition, what):
-    counts[bool(condition)] += 1
-    if not condition:
-        print("failed:", what[:1500])
-    return condition
 
 
 def run(*command, env=None):
@@ -83,8 +76,7 @@ def main():
         work = [pool.submit(translate, folder, i, part, e, pipelines) for i, part in enumerate(parts) for e in ENVIRONMENTS]
         for done in work:
             done.result()
-    print(f"spirv_modules: {counts[True]} passed, {counts[False]} failed")
-    return counts[False] > 0
+    return report("spirv_modules")
 
 
 if __name__ == "__main__":
