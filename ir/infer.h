@@ -62,6 +62,8 @@ ir_type_relation ir_type_relate(ir_context *context, const ir_facts *facts, cons
 /* The least upper bound of two types: what both are instances of (`?` where extents differ; any). */
 const ir_type *ir_type_join(ir_context *context, const ir_facts *facts, const ir_type *a, const ir_type *b);
 
+/* The inference of OP once more, its result types the declared ones; the arrays lie on SCRATCH. */
+ir_infer ir_infer_again(const ir_op *op, const ir_facts *facts, ir_arena *scratch);
 /* Gives the results of OP the most precise types that inference knows; how many changed. A written type that contradicts is the
  * verifier's matter. */
 size_t ir_op_refine(ir_op *op, ir_arena *scratch);

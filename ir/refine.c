@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ir/refine.c - types of results made as precise as inference knows. Needs ir/infer. */
+/* ir/refine.c - inference of operations that exist: their types made as precise as it knows. Needs ir/infer. */
 #include "base/vec.h"
 #include "ir/infer.h"
 
+ir_infer ir_infer_again(const ir_op *op, const ir_facts *facts, ir_arena *scratch) {
+  ir_value **operands = ir_new_array(scratch, ir_value *, op->operand_count);
+  const ir_type **declared = ir_new_array(scratch, const ir_type *, op->result_count);
+  for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
+  for (size_t i = 0; i < op->result_count; i++) declared[i] = ir_op_result(op, i)->type;
+  return (ir_infer){.context = ir_op_context(op),
+                    .module = ir_op_module(op),
+                    .func = ir_op_func(op),
+                    .facts = facts,
+                    .code = (ir_opcode)op->code,
+                    .range = op->range,
+                    .operand_count = op->operand_count,
+                    .operands = operands,
+                    .attrs = ir_op_slots(op),
+                    .region_count = op->region_count,
+                    .regions = ir_op_regions(op),
+                    .declared_count = op->result_count,
+                    .declared = declared,
+                    .scratch = scratch};
+}
+
 size_t ir_op_refine(ir_op *op, ir_arena *scratch) {
   if (!op->result_count) return 0;
-  ir_context *context = ir_op_context(op);
-  const ir_type **declared = ir_new_array(scratch, const ir_type *, op->result_count);
-  ir_value **operands = ir_new_array(scratch, ir_value *, op->operand_count);
-  for (size_t i = 0; i < op->result_count; i++) declared[i] = ir_op_result(op, i)->type;
-  for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
-  ir_infer in = {.context = context,
-                 .module = ir_op_module(op),
-                 .func = ir_op_func(op),
-                 .facts = ir_func_facts(ir_op_func(op)),
-                 .code = (ir_opcode)op->code,
-                 .range = op->range,
-                 .operand_count = op->operand_count,
-                 .operands = operands,
-                 .attrs = ir_op_slots(op),
-                 .region_count = op->region_count,
-                 .regions = ir_op_regions(op),
-                 .declared_count = op->result_count,
-                 .declared = declared,
-                 .quiet = true,
-                 .scratch = scratch};
+  ir_infer in = ir_infer_again(op, ir_func_facts(ir_op_func(op)), scratch);
+  in.quiet = true;
   if (!ir_infer_run(&in)) return 0;
   size_t changed = 0;
   for (size_t i = 0; i < op->result_count && i < in.result_count; i++) {
     ir_value *result = ir_op_result(op, i);
     if (result->type == in.results[i]) continue;
-    if (ir_type_relate(context, in.facts, result->type, in.results[i]) != IR_TYPES_WEAKER) continue;
+    if (ir_type_relate(in.context, in.facts, result->type, in.results[i]) != IR_TYPES_WEAKER) continue;
     result->type = in.results[i];
     changed++;
   }

@@ -104,24 +104,7 @@ static void check_result(ir_verifier *v, const ir_op *op, size_t i, const ir_typ
 
 /* Inference again: it reports what does not fit together. */
 static bool check_types(ir_verifier *v, ir_op *op) {
-  ir_value **operands = ir_new_array(&v->arena, ir_value *, op->operand_count);
-  const ir_type **declared = ir_new_array(&v->arena, const ir_type *, op->result_count);
-  for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
-  for (size_t i = 0; i < op->result_count; i++) declared[i] = ir_op_result(op, i)->type;
-  ir_infer in = {.context = v->context,
-                 .module = v->module,
-                 .func = v->func,
-                 .facts = v->facts,
-                 .code = (ir_opcode)op->code,
-                 .range = op->range,
-                 .operand_count = op->operand_count,
-                 .operands = operands,
-                 .attrs = ir_op_slots(op),
-                 .region_count = op->region_count,
-                 .regions = ir_op_regions(op),
-                 .declared_count = op->result_count,
-                 .declared = declared,
-                 .scratch = &v->arena};
+  ir_infer in = ir_infer_again(op, v->facts, &v->arena);
   if (!ir_infer_run(&in)) {
     v->errors++;
     return false;

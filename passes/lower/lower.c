@@ -84,11 +84,8 @@ static bool make_params(ir_lowering *l, ir_module *module, const ir_string *name
 
 /* What must hold of the extents where only the run can tell becomes the `where` of the prim_func. */
 static void take_needs(ir_lowering *l) {
-  ir_op *op = l->op;
-  ir_value **operands = ir_new_array(l->arena, ir_value *, op->operand_count);
-  for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
-  ir_infer in = {.context = l->context, .module = ir_op_module(op), .func = ir_op_func(op), .code = (ir_opcode)op->code, .range = op->range,
-                 .operand_count = op->operand_count, .operands = operands, .attrs = ir_op_slots(op), .quiet = true, .collect = true, .scratch = l->arena};
+  ir_infer in = ir_infer_again(l->op, NULL, l->arena); /* what the caller knows of its symbols, the prim_func does not */
+  in.quiet = in.collect = true;
   if (!ir_infer_run(&in)) return;
   for (size_t i = 0; i < in.needs.count; i++) ir_func_add_where(l->func, in.needs.at[i]);
 }
