@@ -43,17 +43,12 @@ static const ir_expr *simple(struct cache *c, ir_scalar_code code, const ir_expr
 
 /* --- what is known of values --- */
 
-static void know_loop(struct cache *c, const ir_op *loop) {
-  const ir_expr *counter = ir_frame_use(&c->all, ir_op_region(loop, 0)->args[0]);
-  ir_facts_count(c->facts, c->nest.context, counter, ir_frame_use(&c->all, ir_op_operand(loop, 0)));
-}
-
 static bool see_inner(void *user, ir_op *op) {
   struct cache *c = user;
   if (ir_is(op, IR_STORE) && ir_op_operand(op, 0) == c->buffer) return ir_transform_refuse(c->t, "the buffer is written in the loop");
   if (ir_is(op, IR_FOR)) {
-    ir_map_put(c->t->scratch, &c->inner, ir_op_region(op, 0)->args[0], c);
-    know_loop(c, op);
+    ir_map_put(c->t->scratch, &c->inner, ir_loop_variable(op), c);
+    ir_loop_count(c->facts, &c->all, op);
   }
   if (!ir_is(op, IR_SCALAR) || (op->flags & IR_OP_INLINE)) return true;
   ir_map_put(c->t->scratch, &c->inner, ir_op_result(op, 0), c);
@@ -254,7 +249,7 @@ bool ir_transform_cache(ir_transform *t, ir_op *loop, ir_slice name) {
   if (c.rank > MOST_AXES) return ir_transform_refuse(t, "the buffer has more than 8 axes");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   for (const ir_op *outer = loop; outer; outer = ir_op_parent(outer)) {
-    if (ir_is(outer, IR_FOR)) know_loop(&c, outer);
+    if (ir_is(outer, IR_FOR)) ir_loop_count(c.facts, &c.all, outer);
   }
   ir_region *body = ir_op_region(loop, 0);
   if (!ir_walk(body, IR_PRE_ORDER, see_inner, &c) || !ir_walk(body, IR_PRE_ORDER, measure_op, &c)) return false;

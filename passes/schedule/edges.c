@@ -45,7 +45,7 @@ bool ir_transform_edges(ir_transform *t, const ir_op *loop, const ir_op *op, int
   struct edges e = {.context = t->func->item.module->context, .arena = t->scratch};
   e.all = (ir_frame){.context = e.context, .arena = e.arena};
   e.facts = ir_transform_facts(t, &e.all, op);
-  e.at = ir_frame_use(&e.all, ir_op_region(loop, 0)->args[0]);
+  e.at = ir_frame_use(&e.all, ir_loop_variable(loop));
   e.end = ir_frame_use(&e.all, ir_op_operand(loop, 0));
   int64_t rounds;
   bool few = ir_expr_is_int(e.end, &rounds) && rounds <= 2 * MOST_EDGE;

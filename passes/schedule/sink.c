@@ -55,7 +55,7 @@ static bool refuse(struct sink *s, const char *why) {
 }
 
 static bool stops_at(const struct sink *s, const ir_op *op) {
-  const ir_string *name = ir_is(op, IR_FOR) ? ir_op_region(op, 0)->args[0]->name : NULL;
+  const ir_string *name = ir_is(op, IR_FOR) ? ir_loop_variable(op)->name : NULL;
   return name && s->at.length && ir_slice_is(s->at, name->text);
 }
 

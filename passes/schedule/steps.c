@@ -6,35 +6,39 @@
 
 enum { MOST_NUMBERS = 2 };
 
-/* Numbers that are not given are 0. */
-typedef bool step_action(ir_transform *t, ir_op *loop, const int64_t *number);
+/* What stands behind the loop: numbers, those that are not given 0, or a name. */
+struct arguments {
+  int64_t number[MOST_NUMBERS];
+  ir_slice name;
+};
+typedef bool step_action(ir_transform *t, ir_op *loop, const struct arguments *a);
 
-static bool split(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_split(t, loop, number[0]); }
-static bool reorder(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_reorder(t, loop); }
-static bool fuse(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_fuse(t, loop); }
-static bool sink(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_sink(t, loop); }
-static bool block(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_block(t, loop, number[0]); }
-static bool pad(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_pad(t, loop, number[0]); }
-static bool sink_at(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_sink_at(t, loop, t->name); }
-static bool cache(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_cache(t, loop, t->name); }
-static bool jam(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_jam(t, loop); }
-static bool expand(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_expand(t, loop); }
-static bool simplify(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_simplify(t, loop); }
-static bool partition(ir_transform *t, ir_op *loop, const int64_t *number) {
-  return ir_transform_partition(t, loop, number[0], number[1]);
+static bool split(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_split(t, loop, a->number[0]); }
+static bool reorder(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_reorder(t, loop); }
+static bool fuse(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_fuse(t, loop); }
+static bool sink(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_sink(t, loop); }
+static bool block(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_block(t, loop, a->number[0]); }
+static bool pad(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_pad(t, loop, a->number[0]); }
+static bool sink_at(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_sink_at(t, loop, a->name); }
+static bool cache(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_cache(t, loop, a->name); }
+static bool jam(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_jam(t, loop); }
+static bool expand(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_expand(t, loop); }
+static bool simplify(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_simplify(t, loop); }
+static bool partition(ir_transform *t, ir_op *loop, const struct arguments *a) {
+  return ir_transform_partition(t, loop, a->number[0], a->number[1]);
 }
-static bool specialize(ir_transform *t, ir_op *loop, const int64_t *number) {
-  return ir_transform_specialize(t, loop, number[0], number[1]);
+static bool specialize(ir_transform *t, ir_op *loop, const struct arguments *a) {
+  return ir_transform_specialize(t, loop, a->number[0], a->number[1]);
 }
-static bool vectorize(ir_transform *t, ir_op *loop, const int64_t *number) {
-  return ir_transform_mode(t, loop, "vectorize", number[0]);
+static bool vectorize(ir_transform *t, ir_op *loop, const struct arguments *a) {
+  return ir_transform_mode(t, loop, "vectorize", a->number[0]);
 }
-static bool unroll(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_mode(t, loop, "unroll", number[0]); }
-static bool parallel(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_mode(t, loop, "parallel", 0); }
-static bool serial(ir_transform *t, ir_op *loop, const int64_t *none) { return (void)none, ir_transform_mode(t, loop, "serial", 0); }
+static bool unroll(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_mode(t, loop, "unroll", a->number[0]); }
+static bool parallel(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_mode(t, loop, "parallel", 0); }
+static bool serial(ir_transform *t, ir_op *loop, const struct arguments *a) { return (void)a, ir_transform_mode(t, loop, "serial", 0); }
 
-static bool bind(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_bind(t, loop, number[0]); }
-static bool workgroup(ir_transform *t, ir_op *loop, const int64_t *number) { return ir_transform_workgroup(t, loop, number[0]); }
+static bool bind(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_bind(t, loop, a->number[0]); }
+static bool workgroup(ir_transform *t, ir_op *loop, const struct arguments *a) { return ir_transform_workgroup(t, loop, a->number[0]); }
 
 static const struct step {
   const char *name;
@@ -52,11 +56,6 @@ static const struct step {
 };
 
 enum { LARGEST_NUMBER = 1024 };
-
-static bool fail(ir_transform *t, const char *why) {
-  t->problem = why;
-  return false;
-}
 
 static bool parse_number(ir_slice text, int64_t *number) {
   *number = 0;
@@ -85,15 +84,15 @@ static bool parse_numbers(ir_transform *t, const struct step *step, ir_slice tex
   while (text.length) {
     text = behind(text, 1); /* ',' */
     size_t comma = find_char(text, ',');
-    if (count == step->most) return fail(t, step->most == 0 ? "this step takes no number" : "this step takes fewer numbers");
+    if (count == step->most) return ir_transform_refuse(t, step->most == 0 ? "this step takes no number" : "this step takes fewer numbers");
     if (!parse_number(up_to(text, comma), &numbers[count]) || numbers[count] < step->smallest) {
-      return fail(t, ir_arena_printf(t->scratch, "expected a number from %lld to 1024", (long long)step->smallest));
+      return ir_transform_refuse(t, ir_arena_printf(t->scratch, "expected a number from %lld to 1024", (long long)step->smallest));
     }
     count++;
     text = behind(text, comma);
   }
   if (count >= step->least) return true;
-  return fail(t, step->least == 1 ? "this step needs a number" : "this step needs two numbers");
+  return ir_transform_refuse(t, step->least == 1 ? "this step needs a number" : "this step needs two numbers");
 }
 
 /* `name(loop)` or `name(loop, number, number)` */
@@ -111,20 +110,20 @@ static bool apply_one(ir_transform *t, ir_slice text) {
     }
     const char *why = ir_arena_printf(t->scratch, "no such step: there are %s", names.at);
     ir_text_free(&names);
-    return fail(t, why);
+    return ir_transform_refuse(t, why);
   }
   inside = up_to(behind(inside, 1), inside.length - 2); /* it ends with ')' */
   size_t comma = find_char(inside, ',');
-  int64_t numbers[MOST_NUMBERS] = {0};
+  struct arguments given = {0};
   if (step->named) {
-    if (comma == inside.length) return fail(t, "this step needs a name behind the loop");
-    t->name = behind(inside, comma + 1);
-  } else if (!parse_numbers(t, step, behind(inside, comma), numbers)) {
+    if (comma == inside.length) return ir_transform_refuse(t, "this step needs a name behind the loop");
+    given.name = behind(inside, comma + 1);
+  } else if (!parse_numbers(t, step, behind(inside, comma), given.number)) {
     return false;
   }
   ir_op *loop = ir_transform_find(t, up_to(inside, comma));
-  if (!loop) return fail(t, "there is no such loop");
-  bool done = step->apply(t, loop, numbers);
+  if (!loop) return ir_transform_refuse(t, "there is no such loop");
+  bool done = step->apply(t, loop, &given);
   if (done) ir_func_make_names_unique(t->func);
   return done;
 }
@@ -141,7 +140,7 @@ bool ir_transform_apply(ir_transform *t, ir_slice text) {
     }
     text = behind(text, close + 1);
     if (!text.length) break;
-    if (text.at[0] != ',') return fail(t, ir_arena_printf(t->scratch, "expected ',' before '%.*s'", (int)text.length, text.at));
+    if (text.at[0] != ',') return ir_transform_refuse(t, ir_arena_printf(t->scratch, "expected ',' before '%.*s'", (int)text.length, text.at));
     text = behind(text, 1);
   }
   return true;

@@ -30,10 +30,13 @@ static void assume(ir_facts *facts, const ir_expr *condition) {
 
 static ir_facts *inner_facts(struct tidy *s, const ir_facts *facts) { return ir_facts_new(s->context, s->t->scratch, facts); }
 
+void ir_loop_count(ir_facts *facts, ir_frame *frame, const ir_op *loop) {
+  ir_facts_count(facts, frame->context, ir_frame_use(frame, ir_loop_variable(loop)), ir_frame_use(frame, ir_op_operand(loop, 0)));
+}
+
 static const ir_facts *facts_in_loop(ir_transform *t, ir_frame *frame, const ir_facts *facts, const ir_op *loop) {
   ir_facts *inside = ir_facts_new(frame->context, t->scratch, facts);
-  const ir_expr *counter = ir_frame_use(frame, ir_op_region(loop, 0)->args[0]);
-  ir_facts_count(inside, frame->context, counter, ir_frame_use(frame, ir_op_operand(loop, 0)));
+  ir_loop_count(inside, frame, loop);
   return inside;
 }
 

@@ -18,7 +18,7 @@ struct find {
 
 static bool see_loop(void *user, ir_op *op) {
   struct find *f = user;
-  const ir_string *name = ir_is(op, IR_FOR) ? ir_op_region(op, 0)->args[0]->name : NULL;
+  const ir_string *name = ir_is(op, IR_FOR) ? ir_loop_variable(op)->name : NULL;
   if (name && ir_slice_is(f->name, name->text)) f->found = op;
   return !f->found;
 }
@@ -94,19 +94,33 @@ static void split_part(struct split *s, ir_builder b, ir_value *outer, const ir_
   if (!index->uses) ir_op_erase(ir_value_op(index));
 }
 
-bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
+static bool can_split(ir_transform *t, ir_op *loop, int64_t factor) {
   if (factor < 2) return ir_transform_refuse(t, "the factor must be 2 or more");
   if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
-  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
-  ir_copy c = start(t);
-  struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
+  return ir_copy_can(ir_op_region(loop, 0), &t->problem);
+}
+
+static struct split start_split(ir_copy *c, ir_transform *t, ir_op *loop, int64_t factor) {
+  struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c->nest)};
   s.extent = ir_frame_use(&s.frame, ir_op_operand(loop, 0));
+  return s;
+}
+
+/* The loop over COUNT times FACTOR rounds; B then stands in it. */
+static ir_value *open_outer(struct split *s, ir_copy *c, ir_builder *b, const ir_expr *count) {
+  ir_value *extent = ir_nest_scalar(b, &s->frame, count);
+  return ir_nest_for(&c->nest, b, extent, named(s->t, s->loop, "_o"), is_independent(s->loop) ? "parallel" : "serial");
+}
+
+bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
+  if (!can_split(t, loop, factor)) return false;
+  ir_copy c = start(t);
+  struct split s = start_split(&c, t, loop, factor);
   int64_t rounds, rest = -1;
   if (ir_expr_is_int(s.extent, &rounds) && rounds < factor) return ir_transform_refuse(t, "the loop has fewer rounds than the factor");
   ir_expr_is_int(by_factor(&s, IR_S_FLOORMOD), &rest);
   ir_builder b = ir_before(loop);
-  ir_value *count = ir_nest_scalar(&b, &s.frame, by_factor(&s, rest == 0 ? IR_S_FLOORDIV : IR_S_CEILDIV));
-  ir_value *outer = ir_nest_for(&c.nest, &b, count, named(t, loop, "_o"), is_independent(loop) ? "parallel" : "serial");
+  ir_value *outer = open_outer(&s, &c, &b, by_factor(&s, rest == 0 ? IR_S_FLOORDIV : IR_S_CEILDIV));
   const ir_expr *whole = ir_expr_i64(s.frame.context, factor);
   if (rest == 0) {
     split_part(&s, b, outer, whole, "_i");
@@ -125,18 +139,14 @@ bool ir_transform_split(ir_transform *t, ir_op *loop, int64_t factor) {
 
 /* --- blocks --- */
 bool ir_transform_block(ir_transform *t, ir_op *loop, int64_t factor) {
-  if (factor < 2) return ir_transform_refuse(t, "the factor must be 2 or more");
-  if (ir_loop_has_mode(loop, "bind")) return ir_transform_refuse(t, "the loop is bound");
-  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  if (!can_split(t, loop, factor)) return false;
   ir_copy c = start(t);
-  struct split s = {.t = t, .loop = loop, .factor = factor, .frame = ir_nest_frame(&c.nest)};
-  s.extent = ir_frame_use(&s.frame, ir_op_operand(loop, 0));
+  struct split s = start_split(&c, t, loop, factor);
   ir_context *context = s.frame.context;
   int64_t rest = -1;
   ir_expr_is_int(by_factor(&s, IR_S_FLOORMOD), &rest);
   ir_builder b = ir_before(loop);
-  ir_value *count = ir_nest_scalar(&b, &s.frame, by_factor(&s, IR_S_CEILDIV));
-  ir_value *outer = ir_nest_for(&c.nest, &b, count, named(t, loop, "_o"), is_independent(loop) ? "parallel" : "serial");
+  ir_value *outer = open_outer(&s, &c, &b, by_factor(&s, IR_S_CEILDIV));
   const ir_expr *whole = ir_expr_i64(context, factor), *before = ir_expr_binary(context, IR_S_MUL, ir_frame_use(&s.frame, outer), whole);
   const ir_expr *left = ir_dim_sub(context, c.nest.facts, s.extent, before);
   split_part(&s, b, outer, rest == 0 ? whole : ir_expr_binary(context, IR_S_MIN, whole, left), "_i");

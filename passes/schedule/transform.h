@@ -14,7 +14,6 @@ struct ir_device_limits; /* targets/device.h */
 typedef struct ir_transform {
   ir_func *func;
   ir_arena *scratch;
-  ir_slice name;       /* behind the loop, of a step that takes a name */
   const char *problem; /* why the last one that returned false did; nothing is changed then */
 } ir_transform;
 
@@ -72,6 +71,8 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size);
 /* The bytes of workgroup memory which that would take; -1 where it cannot be done. */
 int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size);
 
+/* FACTS learn what LOOP says about its variable, in the words of FRAME. */
+void ir_loop_count(ir_facts *facts, ir_frame *frame, const ir_op *loop);
 /* What the loops around OP say about their variables, in the words of FRAME; conditions around it are left out. */
 const ir_facts *ir_transform_facts(ir_transform *t, ir_frame *frame, const ir_op *op);
 /* All rounds of LOOP but the FIRST first and the LAST last (few of them) meet what conditions between it and OP ask of its
