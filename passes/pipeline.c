@@ -5,7 +5,7 @@
 #include "base/vec.h"
 
 /* What is in a preset stands in docs/spec/passes.md, made from this table. */
-#define GRAPH_PASSES "canonicalize,fold-scale,decompose-ops,fold-constants,canonicalize,cse,dce,"
+#define GRAPH_PASSES "canonicalize,fold-scale,name-extents,decompose-ops,fold-constants,canonicalize,cse,dce,"
 /* Metal has room for 31 buffers, one of them for scalars; Vulkan promises 4, desktop drivers have more than 16;
  * the executor names a device that has fewer than a kernel wants. */
 #define DEVICE_PASSES(target, buffers) \

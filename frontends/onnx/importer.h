@@ -126,7 +126,9 @@ bool ir_onnx_in_number(ir_onnx_node *n, size_t i, const ir_attr **number);
 bool ir_onnx_in_floats(ir_onnx_node *n, size_t i, const double **values, size_t *count);
 /* Input I is a constant of the model. */
 bool ir_onnx_is_literal(const ir_onnx_node *n, size_t i);
-/* Sets output I. A NULL tensor is an error that has been reported: false. */
+/* X with symbols for extents that only the run knows, bound where the builder stands; for what is called NAME. */
+ir_value *ir_onnx_with_extents(ir_onnx_node *n, const char *name, ir_value *x);
+/* Sets output I, its extents all named. A NULL tensor is an error that has been reported: false. */
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor);
 bool ir_onnx_out_known(ir_onnx_node *n, size_t i, ir_onnx_known *known);
 /* Output 0 is this constant: for those who ask for its number (ir_onnx_in_number). True. */
@@ -154,7 +156,10 @@ ir_value *ir_onnx_number(ir_onnx_node *n, const ir_value *like, double value);
 ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t count, const int64_t *axes, bool keep);
 /* An operator without attributes. An operand NULL, after a report, makes it NULL. */
 #define IR_ONNX_BUILD(n, code, ...) ir_build1(&(n)->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
-/* A == B for extents: false where that can never be; where it is not proven, it is checked when the function is entered. */
+/* EXPR speaks of a symbol that the body binds. */
+bool ir_onnx_is_inner(const ir_onnx_importer *im, const ir_expr *expr);
+/* A == B for extents: false where that can never be; where it is not proven, it is checked when the function is entered, or
+ * where the builder stands if it can't be told before. */
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b);
 /* ONE broadcasts to the shape of OTHER, whose extents RESULT, both of them together, has; false after a report. */
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result);

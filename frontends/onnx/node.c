@@ -107,6 +107,26 @@ const ir_onnx_known *ir_onnx_in_known(ir_onnx_node *n, size_t i) {
   return value ? value->known : NULL;
 }
 
+/* A symbol for element or axis I of NAME, which a match_cast of the body binds. */
+static const ir_expr *inner_symbol(ir_onnx_node *n, const char *name, size_t i) {
+  const ir_expr *symbol = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu]", name, i));
+  for (unsigned k = 2; ir_map_has(&n->im->bound, symbol); k++) { /* graphs beside each other may use the same names */
+    symbol = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu].%u", name, i, k));
+  }
+  ir_map_put(&n->im->arena, &n->im->bound, symbol, n->im);
+  return symbol;
+}
+
+ir_value *ir_onnx_with_extents(ir_onnx_node *n, const char *name, ir_value *x) {
+  ir_context *context = n->im->context;
+  bool open = ir_is_tensor(x->type) && x->type->ranked && ir_type_dtype(x->type) != IR_DTYPE_UNKNOWN && !ir_type_is_sized(x->type);
+  if (!open) return x;
+  const ir_expr **dims = ir_new_array(&n->im->arena, const ir_expr *, x->type->count);
+  for (size_t i = 0; i < x->type->count; i++) dims[i] = ir_onnx_dim(x, i) ? ir_onnx_dim(x, i) : inner_symbol(n, name, i);
+  const ir_type *type = ir_type_tensor(context, ir_type_dtype(x->type), x->type->count, dims);
+  return ir_op_result(ir_build_with(&n->im->b, IR_MATCH_CAST, &x, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
+}
+
 ir_onnx_known *ir_onnx_bind(ir_onnx_node *n, const char *name, ir_value *x) {
   enum { MOST = 64 };
   ir_context *context = n->im->context;
@@ -120,10 +140,7 @@ ir_onnx_known *ir_onnx_bind(ir_onnx_node *n, const char *name, ir_value *x) {
   }
   const ir_expr *dims[MOST], *length = ir_expr_i64(context, count);
   ir_onnx_known *known = ir_onnx_known_new(n->im, dtype, rank, (size_t)count);
-  for (size_t k = 0; k < known->count; k++) {
-    dims[k] = known->elements[k] = ir_onnx_symbol(n->im, ir_arena_printf(&n->im->arena, "%s[%zu]", name, k));
-    ir_map_put(&n->im->arena, &n->im->bound, dims[k], n->im);
-  }
+  for (size_t k = 0; k < known->count; k++) dims[k] = known->elements[k] = inner_symbol(n, name, k);
   if (!rank) x = ir_onnx_reshape(n, x, 1, &length);
   x = ir_onnx_cast(n, x, IR_I64);
   ir_value *shape = IR_ONNX_BUILD(n, IR_TENSOR_TO_SHAPE, x);
@@ -226,6 +243,7 @@ static ir_onnx_value *define(ir_onnx_node *n, size_t i) {
 bool ir_onnx_out(ir_onnx_node *n, size_t i, ir_value *tensor) {
   ir_onnx_value *value = tensor ? define(n, i) : NULL;
   if (!value) return false;
+  if (value->name) tensor = ir_onnx_with_extents(n, value->name, tensor);
   value->tensor = tensor;
   const ir_op *def = ir_value_op(tensor);
   if (value->name && def && !tensor->name && !(def->flags & IR_OP_INLINE)) tensor->name = ir_intern(n->im->context, ir_slice_of(value->name));
@@ -270,8 +288,15 @@ const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, siz
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b) {
   ir_context *context = n->im->context;
   ir_proof equal = ir_prove_equal(context, ir_func_facts(n->im->func), a, b);
-  if (equal == IR_UNKNOWN) *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(context, IR_S_EQ, a, b);
-  return equal != IR_REFUTED;
+  if (equal != IR_UNKNOWN) return equal == IR_PROVEN;
+  const ir_expr *same = ir_expr_binary(context, IR_S_EQ, a, b);
+  if (n->im->scope->outer || ir_onnx_is_inner(n->im, same)) {
+    ir_value *extent = ir_build_scalar(&n->im->b, a, NULL, 0), *shape = IR_ONNX_BUILD(n, IR_SHAPE, extent);
+    const ir_type *type = ir_type_shape(context, 1, &b);
+    return shape && ir_build_with(&n->im->b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
+  }
+  *ir_push(&n->im->arena, &n->im->where) = same;
+  return true;
 }
 
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result) {

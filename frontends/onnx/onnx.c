@@ -247,15 +247,19 @@ static void see_symbol(void *user, const ir_expr *node) {
   o->inside |= node->code == IR_S_SYMBOL && ir_map_has(&o->im->bound, node);
 }
 
+bool ir_onnx_is_inner(const ir_onnx_importer *im, const ir_expr *expr) {
+  struct outward o = {.im = im};
+  ir_expr_walk(im->context, expr, see_symbol, &o);
+  return o.inside;
+}
+
 /* TYPE as the function's callers see it: extents that only its body knows are `?`. */
 static const ir_type *type_outside(ir_onnx_importer *im, const ir_type *type) {
   if (!ir_is_tensor(type) || !type->ranked) return type;
   const ir_expr **dims = ir_new_array(&im->arena, const ir_expr *, type->count + 1u);
   for (size_t i = 0; i < type->count; i++) {
-    struct outward o = {.im = im};
     dims[i] = ir_type_dim(type, i);
-    if (dims[i]) ir_expr_walk(im->context, dims[i], see_symbol, &o);
-    if (o.inside) dims[i] = NULL;
+    if (dims[i] && ir_onnx_is_inner(im, dims[i])) dims[i] = NULL;
   }
   return ir_type_tensor(im->context, ir_type_dtype(type), type->count, dims);
 }

@@ -68,7 +68,7 @@ bool import_if(ir_onnx_node *n) {
 }
 
 /* The inputs of the body: the round, the condition, which holds in every round that there is, and the carried values. */
-static bool bind_inputs(ir_onnx_node *n, const Onnx__GraphProto *body, const struct inner *in, ir_value *const *starts, ir_value **condition) {
+static bool bind_inputs(ir_onnx_node *n, const Onnx__GraphProto *body, const struct inner *in, const ir_type *const *types, ir_value **condition) {
   ir_value *round = ir_region_set_arg(in->region, 0, ir_type_scalar(CONTEXT, IR_I64, 1), ir_intern(CONTEXT, ir_slice_of(body->input[0]->name)));
   round = ir_build1(&n->im->b, IR_FULL, IR_OPERANDS(round), IR_SET({"shape", ir_attr_dims(CONTEXT, 0, NULL)}, {"dtype", ir_attr_dtype(CONTEXT, IR_I64)}));
   static const uint8_t yes = 1;
@@ -76,28 +76,88 @@ static bool bind_inputs(ir_onnx_node *n, const Onnx__GraphProto *body, const str
   for (size_t i = 0; i < body->n_input; i++) {
     ir_onnx_value *value = ir_onnx_define(n->im, body->input[i]->name);
     if (!value) return false;
-    value->tensor = i == 0 ? round : i == 1 ? *condition : ir_region_set_arg(in->region, i - 1, starts[i - 2]->type, ir_intern(CONTEXT, ir_slice_of(body->input[i]->name)));
+    if (i < 2) {
+      value->tensor = i ? *condition : round;
+      continue;
+    }
+    const char *name = body->input[i]->name;
+    value->tensor = ir_onnx_with_extents(n, name, ir_region_set_arg(in->region, i - 1, types[i - 2], ir_intern(CONTEXT, ir_slice_of(name))));
   }
   return true;
 }
 
-/* VALUE as what is carried has it; checked when it runs where that is not certain. */
-static ir_value *as_carried(ir_onnx_node *n, ir_value *value, const ir_type *type) {
-  if (ir_type_relate(CONTEXT, ir_func_facts(n->im->func), type, value->type) != IR_TYPES_STRONGER) return value;
-  return ir_op_result(ir_build_with(&n->im->b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1), 0);
+/* The graph says itself that all extents of INPUT are constants. */
+static bool is_declared_fixed(const Onnx__ValueInfoProto *input) {
+  const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
+  if (!type || !type->shape) return false;
+  for (size_t i = 0; i < type->shape->n_dim; i++) {
+    if (type->shape->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return false;
+  }
+  return true;
+}
+
+/* What is carried into INPUT with *TYPE and goes on as VALUE: where their extents differ, or may and the graph does not say
+ * that they are fixed, *TYPE becomes one that has both. Else VALUE is checked when it runs. */
+static bool loosen(ir_onnx_node *n, const Onnx__ValueInfoProto *input, const ir_type **type, ir_value **value) {
+  const ir_facts *facts = ir_func_facts(n->im->func);
+  const ir_type *next = (*value)->type;
+  ir_type_relation relation = ir_type_relate(CONTEXT, facts, *type, next);
+  bool fits = relation == IR_TYPES_EQUAL || relation == IR_TYPES_WEAKER;
+  bool same_axes = ir_is_tensor(*type) && ir_is_tensor(next) && (*type)->ranked && next->ranked && (*type)->count == next->count;
+  if (fits || !same_axes || ir_type_dtype(*type) != ir_type_dtype(next)) return false;
+  if (relation == IR_TYPES_STRONGER && is_declared_fixed(input)) {
+    *value = ir_op_result(ir_build_with(&n->im->b, IR_MATCH_CAST, value, 1, IR_NO_ATTRS, NULL, 0, type, 1), 0);
+    return false;
+  }
+  *type = ir_type_join(CONTEXT, facts, *type, next);
+  return true;
+}
+
+/* A body at work: types that are carried, and what it yields, its condition first. */
+struct rounds {
+  const Onnx__GraphProto *body;
+  struct inner in;
+  size_t carried;
+  const ir_type **types;
+  ir_value *always, **outputs;
+  size_t where; /* conditions that there were before */
+};
+
+static bool begin_body(ir_onnx_node *n, struct rounds *r) {
+  enter(n, &r->in, r->carried + 1);
+  r->where = n->im->where.count;
+  r->outputs = bind_inputs(n, r->body, &r->in, r->types, &r->always) && ir_onnx_import_nodes(n->im, r->body) ? ir_onnx_outputs(n->im, r->body) : NULL;
+  return r->outputs;
+}
+
+/* Takes back what the body became. */
+static void drop_body(ir_onnx_node *n, struct rounds *r) {
+  leave(n, &r->in);
+  while (r->in.region->last) ir_op_erase(r->in.region->last);
+  n->im->where.count = r->where;
+}
+
+/* Types can only become less precise: this ends. */
+static bool import_body(ir_onnx_node *n, struct rounds *r) {
+  for (;;) {
+    if (!begin_body(n, r)) return false;
+    bool loosened = false;
+    for (size_t i = 0; i < r->carried; i++) loosened |= loosen(n, r->body->input[2 + i], &r->types[i], &r->outputs[1 + i]);
+    if (!loosened) return true;
+    drop_body(n, r);
+  }
 }
 
 /* Yields what the body gives: first its condition, which Rill has last, and does without where it is always true. */
-static bool yield_round(ir_onnx_node *n, const Onnx__GraphProto *body, const ir_value *always) {
-  size_t carried = body->n_input - 2, count = body->n_output;
-  ir_value **outputs = ir_onnx_outputs(n->im, body), *again = outputs ? outputs[0] : NULL;
-  int rank = again ? ir_onnx_rank(n, again) : -1;
+static bool yield_round(ir_onnx_node *n, const struct rounds *r) {
+  size_t count = r->body->n_output;
+  ir_value **outputs = r->outputs, *again = outputs[0];
+  int rank = ir_onnx_rank(n, again);
   if (rank < 0) return false;
-  bool stops = again != always;
-  for (size_t i = 0; i < carried; i++) outputs[1 + i] = as_carried(n, outputs[1 + i], n->im->b.region->args[1 + i]->type);
+  bool stops = again != r->always;
   memmove(outputs, outputs + 1, (count - 1) * sizeof *outputs);
   outputs[count - 1] = rank ? ir_onnx_reshape(n, again, 0, NULL) : again;
-  return yield(n, outputs, count - !stops, count - 1 - carried, stops);
+  return yield(n, outputs, count - !stops, count - 1 - r->carried, stops);
 }
 
 /* The number of rounds: an expression where it is known, so that what the rounds stack up has a known extent. */
@@ -122,17 +182,16 @@ bool import_loop(ir_onnx_node *n) {
   if (body->n_input != given + 2 || body->n_output != n->proto->n_output + 1 || n->proto->n_output < given) {
     return ir_onnx_fail(n, "%zu inputs and %zu outputs, the body has %zu and %zu", n->proto->n_input, n->proto->n_output, body->n_input, body->n_output);
   }
-  ir_value **operands = ir_new_array(&n->im->arena, ir_value *, given + 2), *always;
+  ir_value **operands = ir_new_array(&n->im->arena, ir_value *, given + 2);
   if (counted) operands[count++] = round_count(n);
   for (size_t i = 0; i < given; i++) operands[count++] = ir_onnx_in(n, 2 + i);
   if (conditional) operands[count++] = single(n, 1);
   for (size_t i = 0; i < count; i++) {
     if (!operands[i]) return false;
   }
-  struct inner in;
-  enter(n, &in, given + 1);
-  bool fine = bind_inputs(n, body, &in, operands + counted, &always) && ir_onnx_import_nodes(n->im, body) && yield_round(n, body, always);
-  leave(n, &in);
-  ir_region *region = in.region;
-  return fine && put_results(n, ir_build_with(&n->im->b, IR_LOOP, operands, count, IR_SET({"counted", ir_attr_bool(CONTEXT, counted)}, {"conditional", ir_attr_bool(CONTEXT, conditional)}), &region, 1, NULL, 0));
+  struct rounds r = {.body = body, .carried = given, .types = ir_new_array(&n->im->arena, const ir_type *, given + 1)};
+  for (size_t i = 0; i < given; i++) r.types[i] = operands[counted + i]->type;
+  bool fine = import_body(n, &r) && yield_round(n, &r);
+  leave(n, &r.in);
+  return fine && put_results(n, ir_build_with(&n->im->b, IR_LOOP, operands, count, IR_SET({"counted", ir_attr_bool(CONTEXT, counted)}, {"conditional", ir_attr_bool(CONTEXT, conditional)}), &r.in.region, 1, NULL, 0));
 }

@@ -107,6 +107,14 @@ void host_collect_bcasts(host *h);
 /* Checks of bcast(a, b) whose symbols have values now. */
 void host_check_bcasts(host *h, ir_range range);
 
+/* --- what rounds of a loop stack up (host_stack.c) --- */
+typedef struct host_stack host_stack;
+/* For a result of TYPE. ROUNDS: how many there will be; NULL where only the run can tell. NULL, reported, where TYPE has no
+ * fixed form. */
+host_stack *host_stack_begin(host *h, ir_range range, const ir_type *type, LLVMValueRef rounds);
+void host_stack_push(host *h, host_stack *stack, LLVMValueRef round, const host_value *value);
+host_value *host_stack_end(host *h, host_stack *stack, LLVMValueRef rounds);
+
 /* --- statements (host.c, host_call.c, host_flow.c) --- */
 void host_region(host *h, ir_region *region);
 /* Releases all but the first COUNT owners. */

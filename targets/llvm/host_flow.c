@@ -131,7 +131,7 @@ typedef struct host_rounds {
   bool counted, conditional, again;
   size_t carried, stacks;
   host_var **vars;     /* of the carried values */
-  host_value **stacked;
+  host_stack **stacked;
   LLVMValueRef trip;   /* NULL: none */
   LLVMValueRef counter, go;
   LLVMBasicBlockRef head, exit;
@@ -193,26 +193,11 @@ static bool start_carried(host *h, host_rounds *r) {
   return true;
 }
 
-/* Memory for all rounds of each stacked output. */
 static bool start_stacks(host *h, host_rounds *r) {
+  bool may_stop = r->conditional || r->again;
   for (size_t i = 0; i < r->stacks; i++) {
-    const ir_type *type = ir_op_result(r->op, r->carried + i)->type;
-    if (!r->trip) {
-      emit_cannot(&h->f, r->op->range, "stack the outputs of a loop without a trip count: not implemented on llvm");
-      return false;
-    }
-    host_value *value = r->stacked[i] = host_new(h, r->op->range, type);
-    if (!value) return false;
-    value->dims[0] = r->trip;
-    for (size_t d = 1; d < value->count; d++) {
-      const ir_expr *dim = ir_type_dim(type, d);
-      if (!dim) {
-        emit_cannot(&h->f, r->op->range, "stack outputs of unknown extent: not implemented on llvm: data-dependent extent");
-        return false;
-      }
-      value->dims[d] = host_extent(h, r->op->range, dim);
-    }
-    host_allocate(h, r->op->range, value);
+    r->stacked[i] = host_stack_begin(h, r->op->range, ir_op_result(r->op, r->carried + i)->type, may_stop ? NULL : r->trip);
+    if (!r->stacked[i]) return false;
   }
   return true;
 }
@@ -243,43 +228,6 @@ static void begin_rounds(host *h, host_rounds *r) {
   }
 }
 
-/* Element by element: a round's output may begin in the middle of a byte. */
-static void stack_packed(host *h, const host_value *stack, LLVMValueRef first, LLVMValueRef count, const host_value *value) {
-  emit_function *f = &h->f;
-  if (ir_is_scalar(value->type)) {
-    emit_packed_store(f, stack->data, first, value->data, true);
-    return;
-  }
-  emit_loop loop = emit_loop_begin(f, emit_i64(f->unit, 0), count, 1, "element");
-  LLVMValueRef element = emit_packed_load(f, value->data, loop.counter, true);
-  emit_packed_store(f, stack->data, LLVMBuildAdd(B, first, loop.counter, ""), element, true);
-  emit_loop_end(f, &loop);
-}
-
-static void stack_output(host *h, host_rounds *r, size_t i, const host_value *value) {
-  emit_unit *unit = h->f.unit;
-  const host_value *stack = r->stacked[i];
-  ir_dtype dtype = ir_type_dtype(stack->type);
-  LLVMValueRef count = emit_i64(unit, 1), number = LLVMBuildLoad2(B, unit->i64, r->counter, "");
-  for (size_t d = 0; d < value->count; d++) {
-    LLVMValueRef same = LLVMBuildICmp(B, LLVMIntEQ, value->dims[d], stack->dims[d + 1], "");
-    const char *text = ir_arena_printf(&h->f.arena, "a stacked output has extent {0} on axis %zu, expected {1}", d);
-    emit_require(&h->f, same, r->op->range, NULL, text, 2, (LLVMValueRef[]){value->dims[d], stack->dims[d + 1]});
-    count = LLVMBuildMul(B, count, value->dims[d], "");
-  }
-  if (emit_is_packed(dtype)) {
-    stack_packed(h, stack, LLVMBuildMul(B, number, count, ""), count, value);
-    return;
-  }
-  LLVMValueRef bytes = emit_size_of(unit, B, dtype, count);
-  LLVMValueRef at = emit_element(&h->f, unit->i8, stack->data, LLVMBuildMul(B, number, bytes, ""), true);
-  if (ir_is_scalar(value->type)) {
-    host_store(h, value->data, at, dtype);
-  } else {
-    host_copy(h, at, value->data, bytes);
-  }
-}
-
 /* The memory of the next round's values moves into their `next` slots; the values themselves follow when all are known. */
 static void move_next(host *h, host_var *var, const host_value *value, const ir_region *home) {
   for (size_t i = 0; var->fields && i < var->count; i++) move_next(h, var->fields[i], value->fields[i], home);
@@ -301,14 +249,14 @@ static void end_round(host *h, host_rounds *r, size_t owners) {
     values[i] = host_get(h, ir_op_operand(yield, i));
     if (!values[i]) return;
   }
-  for (size_t i = 0; i < r->stacks; i++) stack_output(h, r, i, values[r->carried + i]);
+  LLVMValueRef number = LLVMBuildLoad2(B, unit->i64, r->counter, "");
+  for (size_t i = 0; i < r->stacks; i++) host_stack_push(h, r->stacked[i], number, values[r->carried + i]);
   if (r->again) LLVMBuildStore(B, host_scalar(h, ir_op_operand(yield, yield->operand_count - 1)), r->go);
   for (size_t i = 0; i < r->carried; i++) move_next(h, r->vars[i], values[i], r->body);
   host_release(h, owners);
   each_carried(h, r, drop_old, NULL);
   each_carried(h, r, take_next, NULL);
   for (size_t i = 0; i < r->carried; i++) store_next(h, r->vars[i], values[i]);
-  LLVMValueRef number = LLVMBuildLoad2(B, unit->i64, r->counter, "");
   LLVMBuildStore(B, LLVMBuildAdd(B, number, emit_i64(unit, 1), ""), r->counter);
   LLVMBuildBr(B, r->head);
   emit_at(&h->f, r->exit);
@@ -320,10 +268,9 @@ static void loop_results(host *h, host_rounds *r) {
     host_value *value = read_var(h, r->op->range, r->vars[i], ir_op_result(r->op, i)->type);
     if (value) host_set(h, ir_op_result(r->op, i), value);
   }
+  LLVMValueRef rounds = LLVMBuildLoad2(B, h->f.unit->i64, r->counter, "");
   for (size_t i = 0; i < r->stacks; i++) {
-    host_value *value = r->stacked[i];
-    if (r->conditional || r->again) value->dims[0] = LLVMBuildLoad2(B, h->f.unit->i64, r->counter, "");
-    host_set(h, ir_op_result(r->op, r->carried + i), value);
+    host_set(h, ir_op_result(r->op, r->carried + i), host_stack_end(h, r->stacked[i], rounds));
   }
 }
 
@@ -335,7 +282,7 @@ void host_loop(host *h, ir_op *op) {
   r.carried = body->arg_count - 1;
   r.stacks = (size_t)ir_get_int(yield, "stacks");
   r.vars = ir_new_array(&h->f.arena, host_var *, r.carried);
-  r.stacked = ir_new_array(&h->f.arena, host_value *, r.stacks);
+  r.stacked = ir_new_array(&h->f.arena, host_stack *, r.stacks);
   if (r.counted) {
     LLVMValueRef zero = emit_i64(h->f.unit, 0), trip = host_scalar(h, ir_op_operand(op, 0));
     r.trip = LLVMBuildSelect(B, LLVMBuildICmp(B, LLVMIntSLT, trip, zero, ""), zero, trip, "");
