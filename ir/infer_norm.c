@@ -18,8 +18,14 @@ static bool check_channels(ir_infer *in, size_t operand, const ir_expr **channel
 
 /* The unbiased variance of one value is 0 / 0. */
 static bool check_training(ir_infer *in, const ir_view *x, size_t axis) {
-  for (size_t i = 0; i < x->rank; i++) {
-    if (i != axis && !ir_dim_is(x->dims[i], 1)) return true;
+  const ir_expr *count = ir_infer_i64(in, 1);
+  for (size_t i = 0; i < x->rank && count; i++) {
+    if (i != axis) count = x->dims[i] ? ir_dim_mul(in->context, in->facts, count, x->dims[i]) : NULL;
+  }
+  if (!count) return true;
+  if (!ir_dim_is(count, 1)) {
+    ir_infer_need(in, ir_expr_binary(in->context, IR_S_NE, count, ir_infer_i64(in, 1)));
+    return true;
   }
   return ir_infer_fail(in, "training needs more than one value for each channel, operand 'x' has shape %s", ir_infer_shape_text(in, x));
 }

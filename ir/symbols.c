@@ -55,6 +55,10 @@ static void see_param(ir_symbols_used *used, const ir_param *param) {
   if (param->symbol) ir_symbols_in_expr(used, param->symbol);
 }
 
+void ir_symbols_in_signature(ir_symbols_used *used, const ir_func *func) {
+  for (size_t i = 0; i < func->param_count; i++) see_param(used, &func->params[i]);
+}
+
 static void see_region(ir_symbols_used *used, ir_region *region) {
   for (size_t i = 0; i < region->arg_count; i++) ir_symbols_in_type(used, region->args[i]->type, false);
   for (ir_op *op = region->first; op; op = op->next) {
@@ -74,7 +78,7 @@ static bool is_used(const ir_symbols_used *used, const ir_string *name) {
 const ir_expr *ir_func_fresh_symbol(ir_func *func, const char *base) {
   ir_arena arena = {0};
   ir_symbols_used used = {.context = ir_func_context(func), .arena = &arena};
-  for (size_t i = 0; i < func->param_count; i++) see_param(&used, &func->params[i]);
+  ir_symbols_in_signature(&used, func);
   if (func->body) see_region(&used, func->body);
   const ir_string *name = ir_intern(used.context, ir_slice_of(base));
   for (size_t i = 1; is_used(&used, name); i++) name = ir_intern(used.context, ir_slice_of(ir_arena_printf(&arena, "%s%zu", base, i)));

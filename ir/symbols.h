@@ -17,6 +17,7 @@ typedef struct ir_symbols_used {
 void ir_symbols_in_expr(ir_symbols_used *used, const ir_expr *expr);
 /* The extents of a tensor or shape type, and of the fields of a tuple; BINDS: of a parameter. */
 void ir_symbols_in_type(ir_symbols_used *used, const ir_type *type, bool binds);
+void ir_symbols_in_signature(ir_symbols_used *used, const ir_func *func); /* binds none */
 void ir_symbols_in_attr(ir_symbols_used *used, const ir_attr *attr); /* takes NULL */
 /* The symbols that no type binds, on the arena; *count of them. */
 const ir_expr **ir_symbols_unbound(const ir_symbols_used *used, size_t *count);

@@ -117,11 +117,12 @@ static bool see_memory(void *user, ir_op *op) {
 
 /* Rounds side by side of ROUNDS, of which MOST leave enough to do; 0: none. */
 static int64_t tile_of(int64_t rounds, int64_t most) {
-  if (rounds <= most) return rounds < 2 ? 0 : rounds;
+  if (rounds < 2 || most < 2) return 0;
+  if (rounds <= most) return rounds;
   for (int64_t tile = most; tile > most / 2; tile--) {
-    if (rounds % tile == 0) return tile;
+    if (rounds % tile == 0 && tile > 1) return tile;
   }
-  return most < 2 ? 0 : most;
+  return most;
 }
 
 /* The loop of TOWER, not the last, of which *TILE rounds are done side by side; its index, or the number of loops: none. */
