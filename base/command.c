@@ -43,21 +43,26 @@ static bool unknown(const reader *r, const char *dashes, ir_slice name) {
   return false;
 }
 
+/* NEXT is the argument behind ROW's that cannot be its value; NULL: there is none. */
+static bool lacks_value(reader *r, const ir_opt *row, const char *next) {
+  ir_text expected = {0};
+  ir_opt_expected(row, &expected);
+  ir_error_in(r->site->diags, r->site->where, "option '--%s': expected %s, found %s%s%s", row->name, expected.at, next ? "option '" : "nothing",
+              next ? escaped(r, ir_slice_of(next)) : "", next ? "'" : "");
+  ir_text_free(&expected);
+  return false;
+}
+
 /* Sets ROW to VALUE, to what its bare name stands for, or to the next argument. */
 static bool set(reader *r, const ir_opt *row, ir_slice value) {
   if (!value.at && row->bare) value = ir_slice_of(row->bare);
   if (!value.at) {
-    bool option = r->at < r->end && !strncmp(*r->at, "--", 2);
-    if (r->at == r->end || option) {
-      ir_text expected = {0};
-      ir_opt_expected(row, &expected);
-      ir_error_in(r->site->diags, r->site->where, "option '--%s': expected %s, found %s%s%s", row->name, expected.at,
-                  option ? "option '" : "nothing", option ? escaped(r, ir_slice_of(*r->at)) : "", option ? "'" : "");
-      ir_text_free(&expected);
-      return false;
-    }
+    if (r->at == r->end) return lacks_value(r, row, NULL);
+    if (!strncmp(*r->at, "--", 2)) return lacks_value(r, row, *r->at);
     value = ir_slice_of(*r->at++);
   }
+  bool text = row->kind == IR_OPT_STRING || row->kind == IR_OPT_STRINGS;
+  if (text && !value.length && !row->empty) return lacks_value(r, row, NULL);
   if (!ir_opt_set(r->site, row, r->into, value)) return false;
   return !row->in_order || r->command->flag(r->command->user, r->site, ir_slice_of(row->name), value) == IR_FLAG_TAKEN;
 }

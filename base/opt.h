@@ -51,6 +51,7 @@ struct ir_opt {
   const char *bare;    /* the value that the name alone stands for (`--bench` beside `--bench=30`) */
   const char *instead; /* of a CHOICE: words that others use for it, "vulkan=spirv,metal=msl" */
   const ir_opt *group; /* of a GROUP: its table */
+  bool empty;          /* command line: a text that says nothing is one, too */
   bool in_order;       /* command line: goes to the command's FLAG as well, where it stands among other flags */
 };
 

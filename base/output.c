@@ -257,7 +257,19 @@ static bool take_place(ir_output *output) {
   return true;
 }
 
+/* Both replace the file of one name in one folder. */
+static bool is_same_place(const ir_output *a, const ir_output *b) {
+  struct stat x, y;
+  bool folders = a->target && b->target && !fstat(a->folder, &x) && !fstat(b->folder, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+  return folders && !strcmp(a->base, b->base);
+}
+
 void ir_output_attach(ir_output *output, ir_output *other) {
+  for (ir_output *each = output; each && !other->failed; each = each->attached) {
+    if (!is_same_place(each, other)) continue;
+    ir_error_in(other->diags, other->name, "is written already: each output needs a file of its own");
+    other->failed = true;
+  }
   other->attached = output->attached;
   output->attached = other;
 }

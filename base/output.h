@@ -36,7 +36,7 @@ bool ir_output_ok(const ir_output *output);
 const char *ir_output_target(const ir_output *output);
 
 /* OTHER belongs to OUTPUT from now on: files that are there together or not at all. All of them are complete before the first
- * takes its place; OUTPUT is the last. */
+ * takes its place; OUTPUT is the last. Two of them at one path is an error. */
 void ir_output_attach(ir_output *output, ir_output *other);
 
 /* Both free OUTPUT. Commit reports what went wrong and returns false; the old file is then as it was. */

@@ -129,6 +129,16 @@ ir_value *ir_build_scalar(ir_builder *b, const ir_expr *expr, ir_value *const *o
   return ir_op_result(op, 0);
 }
 
+bool ir_build_check(ir_builder *b, const ir_expr *condition) {
+  ir_context *context = b->module->context;
+  bool equal = condition->code == IR_S_EQ && condition->kids[0]->dtype == IR_I64;
+  const ir_expr *found = equal ? condition->kids[0] : ir_expr_cast(context, condition, IR_I64);
+  const ir_expr *wanted = equal ? condition->kids[1] : ir_expr_i64(context, 1);
+  ir_value *extent = ir_build_scalar(b, found, NULL, 0), *shape = ir_build1(b, IR_SHAPE, &extent, 1, IR_NO_ATTRS);
+  const ir_type *type = ir_type_shape(context, 1, &wanted);
+  return shape && ir_build_with(b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
+}
+
 ir_value *ir_build_const(ir_builder *b, const ir_type *type, ir_data data) {
   const ir_attr *value = ir_attr_data(b->module->context, data);
   ir_op *op = ir_build_with(b, IR_CONST, NULL, 0, IR_SET({"value", value}), NULL, 0, &type, 1);

@@ -115,6 +115,8 @@ ir_op *ir_build_with(ir_builder *b, ir_opcode code, ir_value *const *operands, s
 ir_value *ir_build1(ir_builder *b, ir_opcode code, ir_value *const *operands, size_t operand_count, const ir_named_attr *attrs, size_t attr_count);
 /* An inline scalar operation for EXPR, whose ARG(k) is operands[k]: an operand such as `n - 1` or `2.0`. */
 ir_value *ir_build_scalar(ir_builder *b, const ir_expr *expr, ir_value *const *operands, size_t operand_count);
+/* Checks CONDITION, over symbols, when what is built runs: a match_cast, which is pure, but does not fit where it fails. */
+bool ir_build_check(ir_builder *b, const ir_expr *condition);
 /* A `const` with the given elements (not copied) and type. */
 ir_value *ir_build_const(ir_builder *b, const ir_type *type, ir_data data);
 /* A 0-d constant of DTYPE. */

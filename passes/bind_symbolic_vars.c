@@ -33,16 +33,24 @@ struct binding {
   ir_vec(struct rebuilt) funcs;
 };
 
-static bool read_request(struct binding *b, const char *text) {
+bool ir_bind_parse(ir_diags *diags, const char *who, const char *text, ir_slice *symbol, int64_t *number) {
   const char *equals = strchr(text, '=');
   char *end = NULL;
   errno = 0;
-  long long number = equals ? strtoll(equals + 1, &end, 10) : 0;
-  if (!equals || equals == text || end == equals + 1 || *end || errno || number < 0 || number > IR_EXTENT_MAX) {
-    ir_error_in(b->context->diags, b->who, "expected SYMBOL=N with a number from 0 to 2^48, found '%s'", text);
+  *number = equals ? strtoll(equals + 1, &end, 10) : 0;
+  if (!equals || equals == text || end == equals + 1 || *end || errno || *number < 0 || *number > IR_EXTENT_MAX) {
+    ir_error_in(diags, who, "expected SYMBOL=N with a number from 0 to 2^48, found '%s'", text);
     return false;
   }
-  const ir_string *name = ir_intern(b->context, (ir_slice){text, (size_t)(equals - text)});
+  *symbol = (ir_slice){text, (size_t)(equals - text)};
+  return true;
+}
+
+static bool read_request(struct binding *b, const char *text) {
+  ir_slice symbol;
+  int64_t number;
+  if (!ir_bind_parse(b->context->diags, b->who, text, &symbol, &number)) return false;
+  const ir_string *name = ir_intern(b->context, symbol);
   for (size_t i = 0; i < b->request_count; i++) {
     if (b->requests[i].name != name) continue;
     ir_error_in(b->context->diags, b->who, "symbol '%s' is given twice", name->text);

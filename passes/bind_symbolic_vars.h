@@ -5,6 +5,9 @@
 #include "../base/opt.h"
 #include "../ir/module.h"
 
+/* Reads "n=4"; false after a report by WHO. */
+bool ir_bind_parse(ir_diags *diags, const char *who, const char *text, ir_slice *symbol, int64_t *number);
+
 /* Fixes size symbols of every public func: entries such as "n=4". A name may also be that which the symbol had in the
  * model (function attribute `symbols`). Reports a symbol that no function has, a number that is none, and a bound of
  * `where` that the number breaks. WHO begins the messages. */

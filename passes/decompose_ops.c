@@ -42,10 +42,7 @@ static void keep_needs(ir_pass_run *run, ir_op *op) {
       continue;
     }
     ir_builder b = ir_before(op);
-    const ir_expr *one = ir_expr_i64(run->context, 1);
-    ir_value *holds = ir_build_scalar(&b, ir_expr_cast(run->context, need, IR_I64), NULL, 0), *shape = ir_build1(&b, IR_SHAPE, &holds, 1, IR_NO_ATTRS);
-    const ir_type *type = ir_type_shape(run->context, 1, &one);
-    ir_build_with(&b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
+    ir_build_check(&b, need);
   }
 }
 

@@ -158,8 +158,9 @@ ir_value *ir_onnx_reduce(ir_onnx_node *n, ir_opcode code, ir_value *x, size_t co
 #define IR_ONNX_BUILD(n, code, ...) ir_build1(&(n)->im->b, code, IR_OPERANDS(__VA_ARGS__), IR_NO_ATTRS)
 /* EXPR speaks of a symbol that the body binds. */
 bool ir_onnx_is_inner(const ir_onnx_importer *im, const ir_expr *expr);
-/* A == B for extents: false where that can never be; where it is not proven, it is checked when the function is entered, or
- * where the builder stands if it can't be told before. */
+/* CONDITION, over symbols: false where it can never hold; where it is not proven, it is checked when the function is entered,
+ * or where the builder stands if it can't be told before. */
+bool ir_onnx_require(ir_onnx_node *n, const ir_expr *condition);
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b);
 /* ONE broadcasts to the shape of OTHER, whose extents RESULT, both of them together, has; false after a report. */
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result);

@@ -285,18 +285,18 @@ const ir_expr *ir_onnx_dims_product(ir_onnx_node *n, const ir_value *tensor, siz
   return product;
 }
 
+bool ir_onnx_require(ir_onnx_node *n, const ir_expr *condition) {
+  ir_proof holds = ir_prove(n->im->context, ir_func_facts(n->im->func), condition);
+  if (holds != IR_UNKNOWN) return holds == IR_PROVEN;
+  if (n->im->scope->outer || ir_onnx_is_inner(n->im, condition)) return ir_build_check(&n->im->b, condition);
+  *ir_push(&n->im->arena, &n->im->where) = condition;
+  return true;
+}
+
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b) {
   ir_context *context = n->im->context;
   ir_proof equal = ir_prove_equal(context, ir_func_facts(n->im->func), a, b);
-  if (equal != IR_UNKNOWN) return equal == IR_PROVEN;
-  const ir_expr *same = ir_expr_binary(context, IR_S_EQ, a, b);
-  if (n->im->scope->outer || ir_onnx_is_inner(n->im, same)) {
-    ir_value *extent = ir_build_scalar(&n->im->b, a, NULL, 0), *shape = IR_ONNX_BUILD(n, IR_SHAPE, extent);
-    const ir_type *type = ir_type_shape(context, 1, &b);
-    return shape && ir_build_with(&n->im->b, IR_MATCH_CAST, &shape, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
-  }
-  *ir_push(&n->im->arena, &n->im->where) = same;
-  return true;
+  return equal == IR_UNKNOWN ? ir_onnx_require(n, ir_expr_binary(context, IR_S_EQ, a, b)) : equal == IR_PROVEN;
 }
 
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* frontends/onnx/onnx.c - a model as a module. The bytes are checked (wire.c) before protobuf-c sees them. */
 #include "frontends/onnx/importer.h"
+#include "ir/print.h"
 #include "parser/parser.h"
 
 static const ir_onnx_row rows[] = {
@@ -71,11 +72,12 @@ static bool check_operators(ir_onnx_importer *im, const Onnx__GraphProto *graph)
 
 static bool find_opset(ir_onnx_importer *im, const Onnx__ModelProto *model) {
   enum { NEWEST = 21 };
-  im->opset = 0;
+  const int64_t none = INT64_MIN;
+  im->opset = none;
   for (size_t i = 0; i < model->n_opset_import; i++) {
     if (is_default_domain(model->opset_import[i]->domain)) im->opset = model->opset_import[i]->version;
   }
-  if (!im->opset) im->opset = 1; /* models of IR version 1, and those that use other domains alone */
+  if (im->opset == none) im->opset = 1; /* models of IR version 1, and those that use other domains alone */
   if (im->opset >= 1 && im->opset <= NEWEST) return true;
   ir_error_in(im->diags, im->path, "opset %lld of the default domain: expected 1 to %d", (long long)im->opset, NEWEST);
   return false;
@@ -233,8 +235,20 @@ static bool check_output(ir_onnx_importer *im, const Onnx__ValueInfoProto *info,
     bool constant = ir_type_dim(type, i) && ir_expr_is_int(ir_type_dim(type, i), &extent);
     if (constant && dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) fits = extent == dim->dim_value;
   }
-  if (!fits) ir_error_in(im->diags, im->path, "output '%s': its declared type contradicts what the graph computes", info->name);
-  return fits;
+  if (fits) return true;
+  ir_text declared = {0};
+  ir_text_put(&declared, dtype == IR_DTYPE_UNKNOWN ? "?" : ir_dtype_name(dtype));
+  for (size_t i = 0; tensor->shape && i < tensor->shape->n_dim; i++) {
+    const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[i];
+    bool constant = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    ir_text_put(&declared, i ? ", " : "[");
+    if (constant) ir_text_printf(&declared, "%lld", (long long)dim->dim_value);
+    else ir_text_put(&declared, dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? dim->dim_param : "?");
+  }
+  if (tensor->shape) ir_text_put(&declared, tensor->shape->n_dim ? "]" : "[]");
+  ir_error_in(im->diags, im->path, "output '%s': declared as %s, the graph computes %s", info->name, declared.at, ir_type_text(&im->arena, type));
+  ir_text_free(&declared);
+  return false;
 }
 
 struct outward {

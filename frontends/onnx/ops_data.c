@@ -26,6 +26,15 @@ bool import_nonzero(ir_onnx_node *n) {
   return x && ir_onnx_out(n, 0, BUILD(IR_NONZERO, x));
 }
 
+/* The first elements of a vector, as many as AXIS of X has at most: what it says behind that is of nothing. */
+static ir_value *up_to(ir_onnx_node *n, ir_value *vector, const ir_value *x, int axis) {
+  const ir_expr *own = ir_onnx_dim(vector, 0), *most = ir_onnx_dim(x, (size_t)axis), *zero = ir_expr_i64(CONTEXT, 0);
+  const ir_facts *facts = ir_func_facts(n->im->func);
+  if (!own || !most || ir_prove_le(CONTEXT, facts, own, most) == IR_PROVEN) return vector;
+  const ir_expr *end = ir_simplify(CONTEXT, facts, ir_expr_binary(CONTEXT, IR_S_MIN, own, most));
+  return ir_build1(&n->im->b, IR_STRIDED_SLICE, IR_OPERANDS(vector), IR_SET({"begin", ir_attr_dims(CONTEXT, 1, &zero)}, {"end", ir_attr_dims(CONTEXT, 1, &end)}));
+}
+
 bool import_compress(ir_onnx_node *n) {
   ir_value *x = ir_onnx_in(n, 0), *condition = ir_onnx_in(n, 1);
   int rank = ir_onnx_rank(n, x), axis = 0;
@@ -36,7 +45,9 @@ bool import_compress(ir_onnx_node *n) {
   } else {
     x = BUILD(IR_FLATTEN, x);
   }
-  return axis >= 0 && ir_onnx_out(n, 0, take(n, x, places(n, condition), axis));
+  if (axis < 0 || !x) return false;
+  condition = up_to(n, condition, x, axis);
+  return condition && ir_onnx_out(n, 0, take(n, x, places(n, condition), axis));
 }
 
 /* --- Unique --- */

@@ -113,17 +113,17 @@ bool import_clip(ir_onnx_node *n) {
   return clip(n, ir_onnx_in(n, 0), least, most);
 }
 
-/* The result is an extent in DTYPE as long as it fits: that is checked when the function is entered. */
-static void bound_known(ir_onnx_node *n, ir_dtype dtype, const ir_expr *value) {
-  if (dtype == IR_I64) return;
+/* The result is an extent in DTYPE as long as it fits, which is checked when it runs; false where it never does. */
+static bool bound_known(ir_onnx_node *n, ir_dtype dtype, const ir_expr *value) {
+  if (dtype == IR_I64) return true;
   unsigned width = ir_dtypes[dtype].bits - ir_is_signed(dtype);
   int64_t most = (INT64_C(1) << width) - 1, least = ir_is_signed(dtype) ? -most - 1 : 0;
-  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_LE, value, ir_expr_i64(CONTEXT, most));
-  if (ir_prove(CONTEXT, ir_func_facts(n->im->func), ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, least))) == IR_PROVEN) return;
-  *ir_push(&n->im->arena, &n->im->where) = ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, least));
+  return ir_onnx_require(n, ir_expr_binary(CONTEXT, IR_S_LE, value, ir_expr_i64(CONTEXT, most))) &&
+         ir_onnx_require(n, ir_expr_binary(CONTEXT, IR_S_GE, value, ir_expr_i64(CONTEXT, least)));
 }
 
 bool import_cast(ir_onnx_node *n) {
+  if (!ir_onnx_has(n, "to")) return ir_onnx_fail(n, "attribute 'to' is missing");
   int64_t to = ir_onnx_int(n, "to", 0);
   ir_onnx_ignore(n, "saturate");
   ir_dtype dtype = ir_onnx_dtype((int32_t)to);
@@ -137,7 +137,7 @@ bool import_cast(ir_onnx_node *n) {
       bool fits = dtype == IR_I64 || (ir_expr_is_int(known->elements[i], &value) && value == (int32_t)value);
       if (fits) continue;
       if (ir_expr_is_int(known->elements[i], &value)) return ir_onnx_fail(n, "%lld does not fit into i32", (long long)value);
-      bound_known(n, dtype, known->elements[i]);
+      if (!bound_known(n, dtype, known->elements[i])) return ir_onnx_fail(n, "an extent that never fits into %s", ir_dtype_name(dtype));
     }
     return ir_onnx_out_known(n, 0, cast);
   }
@@ -153,8 +153,7 @@ static const ir_expr *known_element(ir_onnx_node *n, ir_scalar_code code, ir_dty
   constant &= ir_expr_is_int(a, &x);
   if (!constant) {
     const ir_expr *value = ir_simplify(CONTEXT, NULL, ir_expr_binary(CONTEXT, code, a, b));
-    bound_known(n, dtype, value);
-    return value;
+    return bound_known(n, dtype, value) ? value : NULL;
   }
   const uint64_t in[] = {ir_int_to_bits(dtype, x), ir_int_to_bits(dtype, y)};
   uint64_t bits = 0;

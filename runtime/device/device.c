@@ -7,6 +7,8 @@
 #include "runtime/interp.h"
 #include "runtime/interp/interp.h"
 
+#include <stdlib.h>
+
 /* Addresses of blocks: from 2^62 on no host maps memory. */
 #define FIRST_ADDRESS (UINT64_C(1) << 62)
 enum { APART = 4096 /* between blocks, so that the end of one is not the start of the next */ };
@@ -235,6 +237,22 @@ static bool launch(void *user, ir_func *func, size_t count, ir_object *const *ar
   return fine && !p->failed;
 }
 
+/* --- choosing --- */
+
+size_t ir_device_pick(ir_diags *diags, const char *who, size_t count, const char *const *names, const char *wanted) {
+  char *end;
+  unsigned long number = strtoul(wanted, &end, 10);
+  if (*wanted && !*end && number < count) return number;
+  size_t found = count;
+  for (size_t i = 0; *wanted && *end && i < count; i++) {
+    if (!strstr(names[i], wanted)) continue;
+    if (found < count) return ir_error_in(diags, who, "'%s' is a part of several devices' names: '%s', '%s'", wanted, names[found], names[i]), count;
+    found = i;
+  }
+  if (found == count) ir_error_in(diags, who, "no device '%s': --list-devices names them", wanted);
+  return found;
+}
+
 /* --- programs --- */
 
 static bool describe(ir_program *p) {
@@ -286,9 +304,8 @@ ir_run_stats ir_device_stats(ir_program *program) { return ir_interp_run_stats(p
 
 /* --- running --- */
 
-/* RESULTS, on the device or not, as fresh tensors of the host. */
-static bool fetch(ir_program *p, const ir_func *func, size_t count, ir_tensor **results) {
-  bool fine = true;
+/* RESULTS, on the device or not, as fresh tensors of the host; where it isn't FINE there are none. */
+static bool fetch(ir_program *p, const ir_func *func, size_t count, ir_tensor **results, bool fine) {
   for (size_t i = 0; i < count; i++) {
     ir_tensor *copy = fine ? ir_tensor_copy(NULL, results[i]) : NULL;
     if (fine && !copy) fine = fail(p, func, "result %zu is not to be had", i);
@@ -317,8 +334,8 @@ bool ir_device_run(ir_program *p, const char *entry, size_t count, ir_tensor *co
     inputs[i] = fine ? ir_tensor_copy(p->meter, arguments[i]) : NULL;
     if (fine && !inputs[i]) fine = fail(p, func, "input %zu is not to be had on the device", i);
   }
-  bool ran = fine && ir_interp_call(p->interp, func, count, inputs, result_count, results);
-  fine = ran && !p->failed && check_statuses(p) && fetch(p, func, result_count, results) && !p->failed;
+  fine = fine && ir_interp_call(p->interp, func, count, inputs, result_count, results);
+  if (fine) fine = fetch(p, func, result_count, results, !p->failed && check_statuses(p)) && !p->failed;
   for (size_t i = 0; i < count; i++) ir_tensor_release(inputs[i]);
   ir_heap_free(inputs);
   return fine;

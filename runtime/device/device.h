@@ -37,6 +37,9 @@ typedef struct ir_device_driver {
 /* Makes the device ready for KERNELS, which are MODULE's. */
 typedef ir_device *ir_device_open(ir_module *module, const ir_kernel *kernels, size_t count, const ir_target_options *options);
 
+/* The device that is WANTED, a number or a part of one's name, among COUNT: its index, COUNT after a report as WHO. */
+size_t ir_device_pick(ir_diags *diags, const char *who, size_t count, const char *const *names, const char *wanted);
+
 /* What a plugin's functions are made of. */
 ir_program *ir_device_compile(ir_module *module, const ir_target_options *options, const ir_device_driver *driver, ir_device_open *open);
 bool ir_device_run(ir_program *program, const char *entry, size_t count, ir_tensor *const *arguments, size_t result_count, ir_tensor **results);

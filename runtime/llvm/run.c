@@ -154,9 +154,11 @@ static size_t rank_of(const ir_type *type) {
 static bool returns_tensors(ir_run *run, const ir_func *func) {
   for (size_t i = 0; i < func->result_count; i++) {
     const ir_type *type = func->results[i];
-    if (type->kind == IR_TYPE_SHAPE || ir_is_tensor(type) || ir_is_scalar(type)) continue;
-    ir_error(run->program->module->context->diags, func->item.range, "result %zu of @%s has type %s: only tensors come out of a run", i,
-             func->item.name->text, ir_type_text(&run->arena, type));
+    bool tensor = ir_is_tensor(type) || ir_is_scalar(type) || type->kind == IR_TYPE_SHAPE;
+    bool known = !ir_is_tensor(type) || (type->ranked && ir_type_dtype(type) != IR_DTYPE_UNKNOWN);
+    if (tensor && known) continue;
+    ir_error(run->program->module->context->diags, func->item.range, "result %zu of @%s has type %s: only tensors%s come out of a run", i,
+             func->item.name->text, ir_type_text(&run->arena, type), tensor ? " of known rank and dtype" : "");
     return false;
   }
   return true;

@@ -113,15 +113,10 @@ static bool choose(ir_device *device, const char *wanted) {
   size_t count = find_devices(devices, &code), at = 0;
   if (!count && code != CL_SUCCESS) return check(device, code, "clGetPlatformIDs");
   if (!count) return ir_error_in(device->diags, "opencl", "no driver has a device"), false;
-  if (wanted) {
-    char *end;
-    unsigned long number = strtoul(wanted, &end, 10);
-    at = *wanted && !*end ? number : 0;
-    if (*end) {
-      while (at < count && !strstr(devices[at].name, wanted)) at++;
-    }
-    if (at >= count) return ir_error_in(device->diags, "opencl", "no device '%s': --list-devices names them", wanted), false;
-  }
+  const char *names[MOST_DEVICES];
+  for (size_t i = 0; i < count; i++) names[i] = devices[i].name;
+  if (wanted) at = ir_device_pick(device->diags, "opencl", count, names, wanted);
+  if (at == count) return false;
   device->id = devices[at].id;
   return true;
 }
@@ -160,7 +155,7 @@ static bool build(ir_device *device, ir_module *module) {
     cl_device_fp_config config = 0;
     clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
     bool exact = config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
-    code = clBuildProgram(device->program, 1, &device->id, exact ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2", NULL, NULL);
+    code = clBuildProgram(device->program, 1, &device->id, exact ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt" : "-w -cl-std=CL1.2", NULL, NULL);
     fine = code == CL_SUCCESS || report_log(device, code);
   }
   ir_text_free(&text);

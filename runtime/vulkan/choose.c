@@ -125,18 +125,14 @@ static bool open_instance(ir_device *device) {
 
 /* --- devices --- */
 
-/* WANTED is a number of `list`, or a part of a name; NULL: the first device. COUNT: there is none. */
-static uint32_t pick(const VkPhysicalDevice *devices, uint32_t count, const char *wanted) {
-  if (!wanted) return 0;
-  char *end;
-  unsigned long number = strtoul(wanted, &end, 10);
-  if (*wanted && !*end) return number < count ? (uint32_t)number : count;
+static size_t pick(ir_diags *diags, const VkPhysicalDevice *devices, uint32_t count, const char *wanted) {
+  VkPhysicalDeviceProperties properties[MOST_DEVICES];
+  const char *names[MOST_DEVICES];
   for (uint32_t i = 0; i < count; i++) {
-    VkPhysicalDeviceProperties properties;
-    vkGetPhysicalDeviceProperties(devices[i], &properties);
-    if (strstr(properties.deviceName, wanted)) return i;
+    vkGetPhysicalDeviceProperties(devices[i], &properties[i]);
+    names[i] = properties[i].deviceName;
   }
-  return count;
+  return wanted ? ir_device_pick(diags, "vulkan", count, names, wanted) : 0;
 }
 
 static bool find_family(ir_device *device) {
@@ -154,9 +150,10 @@ static bool find_family(ir_device *device) {
 bool vk_choose(ir_device *device, const char *wanted) {
   if (!open_instance(device)) return false;
   VkPhysicalDevice devices[MOST_DEVICES];
-  uint32_t count = find_devices(device->instance, devices), at = pick(devices, count, wanted);
+  uint32_t count = find_devices(device->instance, devices);
   if (!count) return ir_error_in(device->diags, "vulkan", "no driver has a device"), false;
-  if (at >= count) return ir_error_in(device->diags, "vulkan", "no device '%s': --list-devices names them", wanted), false;
+  size_t at = pick(device->diags, devices, count, wanted);
+  if (at == count) return false;
   device->physical = devices[at];
   VkPhysicalDeviceMaintenance3Properties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
   VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes};

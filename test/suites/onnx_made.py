@@ -131,6 +131,7 @@ CASES = [
     ("Unique", 11, [DIGITS], {"axis": -1}, np.unique(DIGITS, axis=-1)),
     ("Compress", 11, [X4, np.array([False, True, True])], {"axis": -3}, X4[:, 1:3]),
     ("Compress", 9, [X3, np.zeros(60, bool)], {}, np.zeros(0, F)),
+    ("Compress", 11, [X4, np.array([False, True, True, True, True, True, True])], {"axis": -3}, np.compress([False] + [True] * (X4.shape[1] - 1), X4, -3)),
     ("NonZero", 13, [np.array([[0.0, np.nan], [-0.0, 1]], F)], {}, np.array([[0, 1], [1, 1]])),
 ]
 

@@ -20,7 +20,7 @@ enum { LIST_OFF, LIST_TEXT, LIST_MD };
 #define ROW(kind, ...) OPT_##kind(struct options, __VA_ARGS__)
 static const ir_opt rows[] = {
     ROW(STRING, output, "output", "-", "where the text goes", .letter = 'o', .value = "FILE"),
-    ROW(STRING, pipeline, "pipeline", NULL, "passes and presets: 'simplify,decompose-ops{mode=inference},default{target=llvm}'", .value = "PASSES", .in_order = true),
+    ROW(STRING, pipeline, "pipeline", NULL, "passes and presets: 'simplify,decompose-ops{mode=inference},default{target=llvm}'", .value = "PASSES", .empty = true, .in_order = true),
     ROW(FLAG, run.exact, "exact", "off", "leave inexact passes out; fp.fma=false where the module does not say"),
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
     ROW(FLAG, run.verify_each, "verify-each", "on", "verify the module after each pass"),

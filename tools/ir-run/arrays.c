@@ -108,14 +108,27 @@ bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_string
   return check_count(tool, outputs, "output", entry) && check_count(tool, expect, "expectation", entry);
 }
 
-bool ir_run_write(ir_tool *tool, const char *path, const ir_tensor *tensor) {
+static bool put_array(ir_tool *tool, ir_output *output, const char *path, const ir_tensor *tensor) {
   ir_npy array = {.dtype = (ir_dtype)tensor->dtype, .rank = (int)tensor->rank, .bytes = tensor->data, .size = tensor->size};
   if (tensor->rank > IR_NPY_MAX_RANK) {
     ir_error_in(tool->diags, path, "rank %u: .npy files hold at most %d axes", tensor->rank, IR_NPY_MAX_RANK);
     return false;
   }
   if (tensor->rank) memcpy(array.dims, tensor->dims, tensor->rank * sizeof *array.dims);
-  return ir_npy_write(tool->diags, path, &array);
+  return ir_npy_put(tool->diags, output, path, &array);
+}
+
+bool ir_run_write(ir_tool *tool, size_t count, const char *const *paths, ir_tensor *const *tensors) {
+  ir_output *first = NULL;
+  for (size_t i = 0; i < count; i++) {
+    ir_output *output = ir_output_open(tool->diags, paths[i]);
+    if (output && first) ir_output_attach(first, output);
+    if (!first) first = output;
+    if (output && put_array(tool, output, paths[i], tensors[i])) continue;
+    if (first) ir_output_discard(first);
+    return false;
+  }
+  return !first || ir_output_commit(first);
 }
 
 static double as_double(const ir_tensor *tensor, int64_t i) {

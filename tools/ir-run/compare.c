@@ -59,7 +59,7 @@ static bool write_arrays(struct comparing *c, const char *name, size_t count, ir
   for (size_t i = 0; i < count; i++) {
     const char *path = array_path(c, name, i);
     if (!tensors[i]) continue;
-    if (!ir_run_write(c->tool, path, tensors[i])) return false;
+    if (!ir_run_write(c->tool, 1, &path, &tensors[i])) return false;
     if (option) ir_text_printf(command, " --%s=%s", option, path);
   }
   return true;

@@ -21,6 +21,7 @@ static const int pairs[][IR_COMPARED] = {
     {ON_INTERP, ON_INTERP}, {ON_INTERP, ON_LLVM}, {ON_INTERP, ON_OPENCL}, {ON_INTERP, ON_VULKAN}, {ON_LLVM, ON_OPENCL}, {ON_LLVM, ON_VULKAN}, {ON_OPENCL, ON_VULKAN},
 };
 enum { STATS_OFF, STATS_TEXT, STATS_JSON };
+enum { CHECKED_DEFAULT, CHECKED_ON, CHECKED_OFF };
 
 struct options {
   int target;
@@ -47,7 +48,7 @@ static const ir_opt rows[] = {
     ROW(FLOAT, atol, "atol", "1e-5", "absolute tolerance of both", .max = INT64_MAX),
     ROW(CHOICE, compare, "compare", "off|interp,llvm|interp,opencl|interp,vulkan|llvm,opencl|llvm,vulkan|opencl,vulkan", "off", "run each kernel on both with equal arguments, up to the first that differs"),
     ROW(STRING, keep, "keep", "differs", "the folder where --compare keeps a kernel that differs, with its inputs", .value = "FOLDER"),
-    ROW(UINT, bench, "bench", "0", "run this often more and print the median time", .bare = "30", .max = 1000000),
+    ROW(UINT, bench, "bench", "0", "run this often more, 30 times without a number, and print the median time", .bare = "30", .max = 1000000),
     ROW(STRING, cache, "cache", NULL, "a folder where compiled code is kept for the next time", .value = "FOLDER"),
     ROW(STRING, device, "device", NULL, "the device of --target=opencl or vulkan: its number in --list-devices, or a part of its name"),
     ROW(FLAG, list_devices, "list-devices", "off", "print the devices of the executors that are there, and nothing else"),
@@ -160,9 +161,7 @@ static bool measure(struct job *job, ir_executor *executor, const ir_func *entry
 static bool report(struct job *job, const ir_func *entry, ir_tensor **results) {
   const struct options *options = &job->options;
   size_t count = entry->result_count;
-  for (size_t i = 0; i < options->outputs.count; i++) {
-    if (!ir_run_write(&job->tool, options->outputs.at[i], results[i])) return false;
-  }
+  if (!ir_run_write(&job->tool, options->outputs.count, options->outputs.at, results)) return false;
   const ir_tolerance tolerance = {options->rtol, options->atol, false};
   if (!ir_run_expect(&job->tool, &options->expect, results, tolerance)) return false;
   if (!options->outputs.count && !options->expect.count) {
@@ -237,6 +236,20 @@ static bool check(struct job *job) {
     ir_error_in(job->tool.diags, "ir-run", "option '--device' names one device, and --compare=opencl,vulkan has two");
     return false;
   }
+  for (size_t i = 0; i < options->bind.count; i++) {
+    ir_slice symbol;
+    int64_t number;
+    if (!ir_bind_parse(job->tool.diags, "ir-run", options->bind.at[i], &symbol, &number)) return false;
+  }
+  bool on_device = options->compare ? pair_of(job)[1] >= ON_OPENCL : options->target >= ON_OPENCL;
+  if (options->device && !on_device && !options->list_devices) {
+    ir_error_in(job->tool.diags, "ir-run", "option '--device' is for --target=opencl and vulkan");
+    return false;
+  }
+  if (on_device && options->checked == CHECKED_ON && !options->compare) {
+    ir_error_in(job->tool.diags, "ir-run", "option '--checked=on' is for interp and llvm: kernels of devices do not check indices and divisors");
+    return false;
+  }
   if (options->target != ON_INTERP && options->max_steps) {
     ir_error_in(job->tool.diags, "ir-run", "option '--max-steps' is for --target=interp: compiled code counts none");
     return false;
@@ -249,6 +262,7 @@ static ir_module *load(struct job *job, const char *path) {
   size_t length = strlen(path);
   if (length > 5 && !strcmp(path + length - 5, ".onnx")) {
     ir_module *module = ir_onnx_import(job->tool.context, path);
+    ir_diags_set_where(job->tool.diags, path);
     if (!module || ir_verify_module(module)) return module;
     ir_module_free(module);
     return NULL;

@@ -12,7 +12,8 @@
 ir_tensor **ir_run_inputs(ir_tool *tool, const ir_func *entry, const ir_opt_strings *files, size_t *count);
 /* Reports more files of --output or --expect than ENTRY has results. */
 bool ir_run_check_files(ir_tool *tool, const ir_func *entry, const ir_opt_strings *outputs, const ir_opt_strings *expect);
-bool ir_run_write(ir_tool *tool, const char *path, const ir_tensor *tensor);
+/* Writes TENSORS to .npy files, all of them or none. */
+bool ir_run_write(ir_tool *tool, size_t count, const char *const *paths, ir_tensor *const *tensors);
 
 typedef struct ir_tolerance {
   double relative, absolute;

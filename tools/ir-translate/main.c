@@ -220,6 +220,10 @@ static bool check(struct job *job, const struct direction *direction, const ir_a
     ir_error_in(job->tool.diags, "ir-translate", "option '--%s' is for %s, not for --%s", rules[i].name, rules[i].whose, direction->name);
     return false;
   }
+  if (options->manifest && !strcmp(options->manifest, "-") && !strcmp(options->output, "-")) {
+    ir_error_in(job->tool.diags, "ir-translate", "--manifest=- and the code both go to standard output: give one of them a file");
+    return false;
+  }
   if (!direction->target) return true;
   if (!ir_args_given(args, &options->emit)) {
     options->emit = __builtin_ctz(direction->forms);
