@@ -85,6 +85,7 @@ void ir_diags_forget_errors(ir_diags *diags) {
 }
 
 void ir_diags_set_where(ir_diags *diags, const char *where) { diags->where = where; }
+const char *ir_diags_where(const ir_diags *diags) { return diags->where; }
 
 const ir_source *ir_source_add(ir_diags *diags, const char *name, const char *text, size_t length,
                                uint32_t first_line) {

@@ -58,6 +58,7 @@ const ir_source *ir_source_open(ir_diags *diags, const char *path);
 /* What is being worked on, for diagnostics without a range or words of their own: "model.onnx: node 'Conv_3'". WHERE must
  * stay until it is set again; NULL: nothing. */
 void ir_diags_set_where(ir_diags *diags, const char *where);
+const char *ir_diags_where(const ir_diags *diags);
 /* Each returns the diagnostic, to attach notes to; never NULL. */
 ir_diag *ir_error(ir_diags *diags, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));
 ir_diag *ir_warning(ir_diags *diags, ir_range range, const char *format, ...) __attribute__((format(printf, 3, 4)));

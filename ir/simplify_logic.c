@@ -215,10 +215,24 @@ static const ir_expr *compare_bools(ir_simplifier *s, const ir_expr *expr) {
   return (b->bits != 0) == equal ? a : ir_make_unary(s, IR_S_NOT, a);
 }
 
+/* i64(x) < 5 is x < 5 for an i32: a narrow comparison is cheaper, and not every driver gets the wide one right. */
+static const ir_expr *compare_narrow(ir_simplifier *s, const ir_expr *expr) {
+  const ir_expr *wide = expr->kids[0], *constant = expr->kids[1];
+  if (wide->code != IR_S_CAST || constant->code != IR_S_CONST || wide->lanes != 1) return expr;
+  ir_dtype from = (ir_dtype)wide->kids[0]->dtype, to = (ir_dtype)wide->dtype;
+  if (!ir_is_integer(from) || ir_dtypes[from].bits >= ir_dtypes[to].bits || (ir_is_signed(from) && !ir_is_signed(to))) return expr;
+  int64_t value = ir_int_from_bits(to, constant->bits);
+  uint64_t bits = ir_int_to_bits(from, value);
+  if (ir_int_from_bits(from, bits) != value) return expr;
+  return ir_expr_binary(s->context, (ir_scalar_code)expr->code, wide->kids[0], ir_expr_const(s->context, from, 1, bits));
+}
+
 const ir_expr *ir_rule_compare(ir_simplifier *s, const ir_expr *expr) {
   ir_dtype dtype = (ir_dtype)expr->kids[0]->dtype;
   if (dtype == IR_BOOL) return compare_bools(s, expr);
-  return ir_is_integer(dtype) ? compare_integers(s, expr) : expr;
+  if (!ir_is_integer(dtype)) return expr;
+  const ir_expr *simple = compare_integers(s, expr);
+  return simple->code >= IR_S_EQ && simple->code <= IR_S_GE ? compare_narrow(s, simple) : simple;
 }
 
 /* The form that is not negative exactly where CONDITION, a comparison of integers, holds; NULL for other conditions. */

@@ -81,9 +81,20 @@ struct visit {
   bool changed;
 };
 
+/* A module that has no text, such as an imported model: messages name the node that OP comes from. */
+static const char *node_of(const struct visit *visit, const ir_op *op) {
+  const char *where = ir_diags_where(visit->run->context->diags);
+  const ir_attr *loc = where ? ir_op_loc(op) : NULL;
+  return loc ? ir_arena_printf(visit->run->scratch, "%s: node '%s'", where, loc->items[0]->string->text) : where;
+}
+
 static bool visit_op(void *user, ir_op *op) {
   struct visit *visit = user;
+  ir_diags *diags = visit->run->context->diags;
+  const char *where = ir_diags_where(diags);
+  if (where) ir_diags_set_where(diags, node_of(visit, op));
   visit->changed |= visit->run->pass->each_op(visit->run, op);
+  ir_diags_set_where(diags, where);
   return !visit->run->failed;
 }
 

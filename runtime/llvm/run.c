@@ -56,8 +56,10 @@ static void fail(rill_context *context, const rill_failure *failure, const int64
   const ir_range range = {failure->begin, failure->end};
   if (range.begin) {
     ir_error(diags, range, "%s", text);
+  } else if (*failure->where) {
+    ir_error_in(diags, NULL, "%s (%s)", text, failure->where);
   } else {
-    ir_error_in(diags, *failure->where ? failure->where : "llvm", "%s", text);
+    ir_error_in(diags, ir_diags_where(diags) ? NULL : "llvm", "%s", text);
   }
 }
 

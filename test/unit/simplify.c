@@ -241,6 +241,9 @@ static void test_conversions(void) {
   ir_facts_assume(f, parse("n < 1000"));
   SIMPLIFIED(f, "i64(i32(n))", "n");
   SIMPLIFIED(NULL, "i32(i64(x))", "$6");
+  SIMPLIFIED(NULL, "i64(x) < 0", "($6 < 0)");
+  SIMPLIFIED(NULL, "i64(x) == 2147483647", "($6 == 2147483647)");
+  SIMPLIFIED(NULL, "i64(x) < n", "(i64($6) < n)");
   SIMPLIFIED(NULL, "i32(bool(x))", "i32(bool($6))");
   SIMPLIFIED(NULL, "bool(i32(u == w))", "(u == w)");
   SIMPLIFIED(NULL, "u8(f32(i16(x)))", "u8(f32(i16($6)))"); /* saturates, where u8(i16(x)) wraps */
