@@ -37,6 +37,10 @@ typedef struct ir_kernel {
  * returns false where extents of bound loops are not known before it starts. */
 bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_kernel *kernel);
 
+/* Rounds of all loops of one invocation together, where the kernel's scalars that are symbols have these VALUES (bits, one a
+ * scalar): as far as it is known before it starts; what hangs on data does not count. Loops that compilers may unroll: if UNROLLED not. */
+int64_t ir_kernel_rounds(const ir_kernel *kernel, const uint64_t *values, bool unrolled);
+
 /* Checks that FUNC is in loop form and has nothing that no device can do; reports the first operation that has. ELEMENTS says
  * which dtypes there are, a bit each. */
 bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements);

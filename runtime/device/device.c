@@ -34,6 +34,7 @@ struct ir_program {
   uint64_t next;
   ir_map constants; /* bytes of a constant -> ir_tensor on the device */
   ir_vec(ir_tensor *) kept; /* these tensors */
+  uint64_t **fitting; /* one a kernel: scalars with which its rounds were found to fit; NULL: none yet */
   ir_device_block **statuses; /* one a kernel: its status word, all ones but where an assertion failed; NULL before its first launch */
   ir_vec(size_t) checking;    /* kernels that were launched and whose status words nobody has looked at since */
   ir_meter *meter; /* of inputs and constants */
@@ -214,6 +215,24 @@ static bool groups_of(ir_program *p, const ir_kernel *kernel, const ir_symbols *
   return true;
 }
 
+/* A device that leaves loops before their end would give wrong results. */
+static bool rounds_fit(ir_program *p, size_t number, const uint64_t *scalars) {
+  const ir_kernel *kernel = &p->kernels[number];
+  int64_t most = p->driver->most_rounds(p->device);
+  size_t bytes = ir_size_mul(kernel->scalar_count, sizeof *scalars);
+  if (!most || (p->fitting[number] && !memcmp(p->fitting[number], scalars, bytes))) return true;
+  int64_t rounds = ir_kernel_rounds(kernel, scalars, true);
+  if (rounds > most) {
+    return fail(p, kernel->func, "an invocation has %lld rounds of loops, of which this device's driver (llvmpipe) does %lld: its results would be wrong", (long long)rounds, (long long)most);
+  }
+  if (ir_kernel_rounds(kernel, scalars, false) > most) {
+    ir_warning(p->module->context->diags, kernel->func->item.range, "%s: @%s: an invocation may have more than %lld rounds of loops, where this device's driver (llvmpipe) leaves them: its results may be wrong", p->driver->name, kernel->func->item.name->text, (long long)most);
+  }
+  if (!p->fitting[number]) p->fitting[number] = ir_new_array(&p->arena, uint64_t, kernel->scalar_count + 1);
+  if (bytes) memcpy(p->fitting[number], scalars, bytes);
+  return true;
+}
+
 static bool launch(void *user, ir_func *func, size_t count, ir_object *const *arguments) {
   ir_program *p = user;
   size_t number = (uintptr_t)ir_map_get(&p->numbers, func);
@@ -228,7 +247,7 @@ static bool launch(void *user, ir_func *func, size_t count, ir_object *const *ar
   bool fine = ir_symbols_enter(p->interp, &symbols, func, count, arguments) && groups_of(p, kernel, &symbols, groups, &empty);
   if (fine && !empty && kernel->asserts.count) fine = give_status(p, number - 1, &buffers[kernel->buffer_count]);
   if (fine && !empty) {
-    fine = buffers_of(p, kernel, arguments, buffers) && scalars_of(p, kernel, &symbols, arguments, scalars) &&
+    fine = buffers_of(p, kernel, arguments, buffers) && scalars_of(p, kernel, &symbols, arguments, scalars) && rounds_fit(p, number - 1, scalars) &&
            p->driver->launch(p->device, number - 1, buffers, scalars, groups);
   }
   if (fine && p->options.measured) fine = p->driver->finish(p->device);
@@ -253,12 +272,16 @@ size_t ir_device_pick(ir_diags *diags, const char *who, size_t count, const char
   return found;
 }
 
+/* Mesa's device on the CPU counts all loops of an invocation together, and leaves them when the count is spent. */
+int64_t ir_device_most_rounds(const char *name) { return strstr(name, "llvmpipe") ? 65535 : 0; }
+
 /* --- programs --- */
 
 static bool describe(ir_program *p) {
   ir_funcs funcs;
   if (!ir_kernels_of(&p->arena, p->module, p->driver->target, &funcs)) return false;
   p->kernels = ir_new_array(&p->arena, ir_kernel, funcs.count + 1);
+  p->fitting = ir_new_array(&p->arena, uint64_t *, funcs.count + 1);
   p->statuses = ir_new_array(&p->arena, ir_device_block *, funcs.count + 1);
   for (size_t i = 0; i < funcs.count; i++) {
     if (!ir_kernel_describe(&p->arena, funcs.at[i], p->driver->target, &p->kernels[i])) return false;

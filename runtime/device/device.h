@@ -31,6 +31,7 @@ typedef struct ir_device_driver {
   /* Kernel number KERNEL of the program on one slice a buffer, behind them that of its status word where it checks something, and one value a scalar (its bits stand low); no group is 0. */
   bool (*launch)(ir_device *device, size_t kernel, const ir_device_slice *buffers, const uint64_t *scalars, const int64_t groups[3]);
   bool (*finish)(ir_device *device);
+  int64_t (*most_rounds)(const ir_device *device); /* of the loops of an invocation together, which the device ends then without a word; 0: no limit */
   void (*free)(ir_device *device);
 } ir_device_driver;
 
@@ -39,6 +40,9 @@ typedef ir_device *ir_device_open(ir_module *module, const ir_kernel *kernels, s
 
 /* The device that is WANTED, a number or a part of one's name, among COUNT: its index, COUNT after a report as WHO. */
 size_t ir_device_pick(ir_diags *diags, const char *who, size_t count, const char *const *names, const char *wanted);
+
+/* What ir_device_driver.most_rounds is for a device of that NAME. */
+int64_t ir_device_most_rounds(const char *name);
 
 /* What a plugin's functions are made of. */
 ir_program *ir_device_compile(ir_module *module, const ir_target_options *options, const ir_device_driver *driver, ir_device_open *open);

@@ -30,6 +30,7 @@ struct ir_device {
   size_t kept_count;
   cl_ulong most_bytes, shared_bytes; /* of one buffer; of a workgroup's memory */
   size_t most_invocations, most_on_axis[3];
+  int64_t most_rounds;
 };
 
 /* --- errors --- */
@@ -118,6 +119,7 @@ static bool choose(ir_device *device, const char *wanted) {
   if (wanted) at = ir_device_pick(device->diags, "opencl", count, names, wanted);
   if (at == count) return false;
   device->id = devices[at].id;
+  device->most_rounds = ir_device_most_rounds(devices[at].name);
   return true;
 }
 
@@ -331,6 +333,8 @@ static void release(ir_device *device) {
 
 /* --- the plugin --- */
 
+static int64_t most_rounds(const ir_device *device) { return device->most_rounds; }
+
 static const ir_device_driver driver = {
     .name = "opencl",
     .target = "opencl",
@@ -341,6 +345,7 @@ static const ir_device_driver driver = {
     .copy = copy_slice,
     .launch = launch,
     .finish = finish,
+    .most_rounds = most_rounds,
     .free = release,
 };
 

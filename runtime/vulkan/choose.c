@@ -167,6 +167,7 @@ bool vk_choose(ir_device *device, const char *wanted) {
   vkGetPhysicalDeviceProperties2(device->physical, &properties);
   device->version = minor > 3 || VK_API_VERSION_MAJOR(plain.apiVersion) > 1 ? 3 : minor;
   device->limits = plain.limits;
+  device->most_rounds = ir_device_most_rounds(plain.deviceName);
   device->most_bytes = sizes.maxMemoryAllocationSize;
   vkGetPhysicalDeviceMemoryProperties(device->physical, &device->memories);
   return find_family(device);

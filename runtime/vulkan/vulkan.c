@@ -72,6 +72,8 @@ static ir_device *open(ir_module *module, const ir_kernel *kernels, size_t count
   return NULL;
 }
 
+static int64_t most_rounds(const ir_device *device) { return device->most_rounds; }
+
 static const ir_device_driver driver = {
     .name = "vulkan",
     .target = "spirv",
@@ -82,6 +84,7 @@ static const ir_device_driver driver = {
     .copy = vk_copy,
     .launch = vk_launch,
     .finish = vk_finish,
+    .most_rounds = most_rounds,
     .free = release,
 };
 

@@ -40,6 +40,7 @@ struct ir_device {
   VkPhysicalDeviceLimits limits;
   VkPhysicalDeviceMemoryProperties memories;
   VkDeviceSize most_bytes; /* of one allocation */
+  int64_t most_rounds;     /* ir_device_driver.most_rounds */
   unsigned version;  /* 1, 2, 3: of Vulkan 1.x */
   uint32_t family;
   VkDevice device;

@@ -137,10 +137,10 @@ static void test_values(void) {
   CHECK(ir_args_given(&args, &parsed.exact) && ir_args_given(&args, &parsed.rtol));
   CHECK(!ir_args_given(&args, &parsed.entry));
 
-  CHECK(command("a --bench -o out.rill --input=x=[1].npy --input y.npy b --entry=") == -1);
+  CHECK(command("a --bench -o out.rill --input=x=[1].npy --input y.npy b --entry=f") == -1);
   CHECK(parsed.bench == 30 && args.count == 2 && !strcmp(args.at[1], "b"));
   CHECK_TEXT(parsed.output, "out.rill");
-  CHECK_TEXT(parsed.entry, "");
+  CHECK_TEXT(parsed.entry, "f");
   CHECK(parsed.inputs.count == 2);
   CHECK_TEXT(parsed.inputs.at[0], "x=[1].npy");
   CHECK_TEXT(parsed.inputs.at[1], "y.npy");
@@ -188,6 +188,7 @@ static void test_errors(void) {
       "tool: error: option '--tile': expected a list such as [1, 2], each an integer of at least 1, found '4,0'\n");
   check_error("--output", "tool: error: option '--output': expected FILE, found nothing\n");
   check_error("--output --exact", "tool: error: option '--output': expected FILE, found option '--exact'\n");
+  check_error("--output=", "tool: error: option '--output': expected FILE, found nothing\n");
   check_error("--entry=a --entry=b", "tool: error: option '--entry' is given twice\n");
   check_error("--fp=fmaa=on", "tool: error: option '--fp' has no option 'fmaa'; did you mean 'fma'?\n");
   check_error("--fp=fma=on --fp=fma=off", "tool: error: option 'fma' of option '--fp' is given twice\n");
