@@ -8,18 +8,24 @@
 enum { CHOSEN, GIVEN };
 
 struct options {
-  int target;
+  int target, tile;
   const char *steps;
 };
 static const ir_opt options[] = {
     OPT_CHOICE(struct options, target, "target", IR_LOOP_TARGETS, "llvm", "what the loops are for"),
+    OPT_CHOICE(struct options, tile, "tile", "target|registers|workgroup", "target", "where devices keep tiles of sums of products: as suits the target, in an invocation, or in workgroup memory"),
     OPT_STRING(struct options, steps, "steps", NULL, "what to do to every prim_func that names no steps itself", .value = "STEPS"),
     OPT_END,
 };
 
-static const char *choose(ir_pass_run *run, ir_func *func, int target) {
-  if (!ir_is_grid_target(target)) return ir_transform_choose(func, run->scratch);
-  return ir_transform_choose_grid(func, run->scratch, &ir_loop_targets[target]);
+enum { TILE_OF_TARGET, TILE_REGISTERS, TILE_WORKGROUP };
+
+static const char *choose(ir_pass_run *run, ir_func *func, const struct options *given) {
+  if (!ir_is_grid_target(given->target)) return ir_transform_choose(func, run->scratch);
+  const ir_device_limits *device = &ir_loop_targets[given->target];
+  bool shared = given->tile == TILE_WORKGROUP || (given->tile == TILE_OF_TARGET && device->tiles);
+  const char *tile = shared ? ir_transform_choose_tile(func, run->scratch, device) : NULL;
+  return tile ? tile : ir_transform_choose_grid(func, run->scratch, device);
 }
 
 static bool transform(ir_pass_run *run, ir_func *func) {
@@ -33,7 +39,7 @@ static bool transform(ir_pass_run *run, ir_func *func) {
     return false;
   }
   ir_func_make_names_unique(func);
-  const char *steps = own ? own->string->text : given->steps ? given->steps : choose(run, func, given->target);
+  const char *steps = own ? own->string->text : given->steps ? given->steps : choose(run, func, given);
   if (!steps) return false;
   ir_transform t = {.func = func, .scratch = run->scratch};
   if (!ir_transform_apply(&t, ir_slice_of(steps))) {

@@ -19,6 +19,7 @@ typedef struct ir_device_limits {
   const char *name;
   int64_t invocations;  /* of a workgroup */
   int64_t shared_bytes; /* of workgroup memory */
+  bool tiles;           /* in workgroup memory pay */
 } ir_device_limits;
 
 extern const ir_device_limits ir_loop_targets[];

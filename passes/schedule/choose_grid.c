@@ -8,11 +8,10 @@
 #include "ir/simplify.h"
 #include "passes/schedule/copy.h"
 #include "passes/schedule/product.h"
-#include "passes/schedule/transform.h"
+#include "passes/schedule/tower.h"
 #include "targets/device.h"
 
 enum {
-  MOST_LOOPS = 32,
   GROUP = 64,           /* invocations of a workgroup where each makes results of its own */
   LANES = 32,           /* of a reduction */
   LEAST_ROWS = 4,       /* elements of a lane from which a workgroup is worth its barriers */
@@ -24,54 +23,6 @@ enum {
   BUSY = 8192,          /* invocations that must be left */
 };
 
-/* The parallel loops that stand outermost, each all of the body of the one around. */
-struct tower {
-  ir_op *loops[MOST_LOOPS];
-  size_t count;
-};
-
-static bool is_independent_of(const ir_op *loop, const ir_value *variable) {
-  const ir_op *op = ir_value_op(ir_op_operand(loop, 0));
-  if (ir_op_operand(loop, 0) == variable) return false;
-  for (size_t i = 0; op && i < op->operand_count; i++) {
-    if (ir_op_operand(op, i) == variable) return false;
-  }
-  return true;
-}
-
-static struct tower find_tower(ir_func *func) {
-  struct tower tower = {0};
-  for (ir_op *loop = ir_loop_only(func->body); loop && ir_loop_has_mode(loop, "parallel") && tower.count < MOST_LOOPS; loop = ir_loop_only(ir_op_region(loop, 0))) {
-    if (tower.count && !is_independent_of(loop, ir_loop_variable(tower.loops[tower.count - 1]))) break;
-    tower.loops[tower.count++] = loop;
-  }
-  return tower;
-}
-
-/* --- numbers that are known before the kernel runs --- */
-
-static bool is_known(const ir_value *value, int64_t *number);
-
-static bool leaf_value(void *user, const ir_expr *leaf, int64_t *number) {
-  return leaf->code == IR_S_ARG && is_known(ir_op_operand((const ir_op *)user, leaf->arg), number);
-}
-
-static bool is_known(const ir_value *value, int64_t *number) {
-  const ir_op *op = ir_value_op(value);
-  const ir_expr *expr = ir_is(op, IR_SCALAR) ? ir_get_expr(op, "value") : NULL;
-  return expr && !expr->has_loads && ir_evaluate(expr, leaf_value, (void *)(uintptr_t)op, number);
-}
-
-/* Rounds of LOOP; UNKNOWN where only the run knows. */
-enum { UNKNOWN = INT32_MAX };
-
-static int64_t rounds_of(const ir_op *loop) {
-  int64_t number;
-  return is_known(ir_op_operand(loop, 0), &number) && number < UNKNOWN ? number : UNKNOWN;
-}
-
-static int64_t times(int64_t a, int64_t b) { return a == UNKNOWN || b == UNKNOWN || (a && b > UNKNOWN / a) ? UNKNOWN : a * b; }
-
 /* --- reductions in lanes --- */
 
 struct lanes {
@@ -82,26 +33,26 @@ struct lanes {
 
 static bool see_lanes(void *user, ir_op *op) {
   struct lanes *l = user;
-  if (!ir_is(op, IR_FOR) || !ir_loop_has_mode(op, "vectorize") || rounds_of(op) != LANES) return true;
+  if (!ir_is(op, IR_FOR) || !ir_loop_has_mode(op, "vectorize") || ir_loop_rounds(op) != LANES) return true;
   int64_t rows = 1;
   int depth = 0;
   for (const ir_op *outer = ir_op_parent(op); outer != l->within; outer = ir_op_parent(outer)) {
     if (!ir_is(outer, IR_FOR)) continue;
     depth++;
-    rows = times(rows, rounds_of(outer));
+    rows = ir_rounds_times(rows, ir_loop_rounds(outer));
   }
   if (depth && rows > l->rows) l->rows = rows;
   if (depth > l->depth) l->depth = depth;
   return true;
 }
 
-static bool suits_workgroup(ir_func *func, ir_arena *arena, const struct tower *tower, const ir_device_limits *device) {
+static bool suits_workgroup(ir_func *func, ir_arena *arena, const ir_tower *tower, const ir_device_limits *device) {
   struct lanes lanes = {.within = tower->loops[tower->count - 1]};
   ir_walk(ir_op_region(lanes.within, 0), IR_PRE_ORDER, see_lanes, &lanes);
   if (lanes.rows < LEAST_ROWS || lanes.depth > MOST_DEPTH) return false;
   int64_t results = 1;
-  for (size_t i = 0; i < tower->count; i++) results = times(results, rounds_of(tower->loops[i]));
-  if (results != UNKNOWN && results >= MANY_RESULTS && lanes.rows < MANY_ROWS) return false;
+  for (size_t i = 0; i < tower->count; i++) results = ir_rounds_times(results, ir_loop_rounds(tower->loops[i]));
+  if (results != IR_ROUNDS_UNKNOWN && results >= MANY_RESULTS && lanes.rows < MANY_ROWS) return false;
   ir_transform t = {.func = func, .scratch = arena};
   int64_t bytes = ir_transform_workgroup_bytes(&t, tower->loops[tower->count - 1], LANES);
   return bytes >= 0 && bytes <= device->shared_bytes && LANES <= device->invocations;
@@ -126,48 +77,46 @@ static int64_t tile_of(int64_t rounds, int64_t most) {
 }
 
 /* The loop of TOWER, not the last, of which *TILE rounds are done side by side; its index, or the number of loops: none. */
-static size_t find_tile(ir_func *func, const struct tower *tower, int64_t *tile) {
+static size_t find_tile(ir_func *func, const ir_tower *tower, int64_t *tile) {
   const char *problem;
   ir_op *last = tower->loops[tower->count - 1];
   const ir_op *sum = ir_sum_in(last);
   if (!sum || !ir_sum_is_product(sum) || !ir_copy_can(func->body, &problem) || !ir_walk(ir_op_region(last, 0), IR_PRE_ORDER, see_memory, NULL)) return tower->count;
   int64_t results = 1;
-  for (size_t i = 0; i < tower->count; i++) results = times(results, rounds_of(tower->loops[i]));
+  for (size_t i = 0; i < tower->count; i++) results = ir_rounds_times(results, ir_loop_rounds(tower->loops[i]));
   for (size_t i = tower->count - 1; i > 0; i--) {
     const ir_op *loop = tower->loops[i - 1];
     bool free = ir_product_shares(sum, last, loop);
-    for (size_t inner = i; inner < tower->count; inner++) free &= is_independent_of(tower->loops[inner], ir_loop_variable(loop));
+    for (size_t inner = i; inner < tower->count; inner++) free &= ir_loop_is_independent(tower->loops[inner], ir_loop_variable(loop));
     if (!free) continue;
-    int64_t rounds = rounds_of(loop), most = results == UNKNOWN ? ANY_TILE : results / BUSY;
+    int64_t rounds = ir_loop_rounds(loop), most = results == IR_ROUNDS_UNKNOWN ? ANY_TILE : results / BUSY;
     *tile = tile_of(rounds, most < MOST_TILE ? most : MOST_TILE);
     if (*tile) return i - 1;
   }
   return tower->count;
 }
 
-static const char *name_of(const struct tower *tower, size_t i) { return ir_loop_variable(tower->loops[i])->name->text; }
-
 /* The loop AT goes inside of the others, where TILE of its rounds move on into the loops of the sums, and back. */
-static void add_tile(ir_text *steps, const struct tower *tower, size_t at, int64_t tile) {
-  const char *name = name_of(tower, at);
+static void add_tile(ir_text *steps, const ir_tower *tower, size_t at, int64_t tile) {
+  const char *name = ir_tower_name(tower, at);
   for (size_t i = at + 1; i < tower->count; i++) ir_text_printf(steps, "reorder(%s), ", name);
   ir_text_printf(steps, "split(%s, %lld), sink(%s_i), ", name, (long long)tile, name);
-  for (size_t i = tower->count - 1; i > at; i--) ir_text_printf(steps, "reorder(%s), ", name_of(tower, i));
+  for (size_t i = tower->count - 1; i > at; i--) ir_text_printf(steps, "reorder(%s), ", ir_tower_name(tower, i));
 }
 
 /* --- the rules --- */
 
 const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena, const ir_device_limits *device) {
-  const struct tower tower = find_tower(func);
+  const ir_tower tower = ir_tower_find(func);
   if (!tower.count) return NULL;
   bool workgroup = suits_workgroup(func, arena, &tower, device);
   int64_t tile;
   size_t tiled = workgroup ? tower.count : find_tile(func, &tower, &tile);
   ir_text steps = {0};
   if (tiled < tower.count) add_tile(&steps, &tower, tiled, tile);
-  for (size_t i = tower.count - 1; i > 0; i--) ir_text_printf(&steps, "fuse(%s%s), ", name_of(&tower, i - 1), i - 1 == tiled ? "_o" : "");
+  for (size_t i = tower.count - 1; i > 0; i--) ir_text_printf(&steps, "fuse(%s%s), ", ir_tower_name(&tower, i - 1), i - 1 == tiled ? "_o" : "");
   ir_text_put(&steps, workgroup ? "workgroup(" : "bind(");
-  for (size_t i = 0; i < tower.count; i++) ir_text_printf(&steps, "%s%s%s", i ? "_" : "", name_of(&tower, i), i == tiled ? "_o" : "");
+  for (size_t i = 0; i < tower.count; i++) ir_text_printf(&steps, "%s%s%s", i ? "_" : "", ir_tower_name(&tower, i), i == tiled ? "_o" : "");
   ir_text_printf(&steps, ", %d)", workgroup ? LANES : GROUP);
   const char *copy = ir_arena_copy(arena, steps.at, steps.length);
   ir_text_free(&steps);

@@ -71,6 +71,9 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size);
 /* The bytes of workgroup memory which that would take; -1 where it cannot be done. */
 int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size);
 
+/* The bytes that the memory of ALLOC takes on a device; 0 where only the run knows. */
+int64_t ir_transform_alloc_bytes(const ir_op *alloc);
+
 /* FACTS learn what LOOP says about its variable, in the words of FRAME. */
 void ir_loop_count(ir_facts *facts, ir_frame *frame, const ir_op *loop);
 /* What the loops around OP say about their variables, in the words of FRAME; conditions around it are left out. */
@@ -84,6 +87,9 @@ bool ir_transform_apply(ir_transform *t, ir_slice steps);
 
 /* The steps that suit the loops of FUNC; NULL where they had better stay as they are. */
 const char *ir_transform_choose(ir_func *func, ir_arena *arena);
+
+/* Tiles in workgroup memory for a sum of products; NULL where there is none that they suit. */
+const char *ir_transform_choose_tile(ir_func *func, ir_arena *arena, const struct ir_device_limits *device);
 
 /* The same for a device: the parallel loops that stand outermost become a grid. NULL: one invocation does it all. */
 const char *ir_transform_choose_grid(ir_func *func, ir_arena *arena, const struct ir_device_limits *device);

@@ -339,18 +339,21 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size) {
   return true;
 }
 
+int64_t ir_transform_alloc_bytes(const ir_op *alloc) {
+  const ir_type *type = ir_op_result(alloc, 0)->type;
+  int64_t count, bytes;
+  ir_dtype dtype = ir_type_dtype(type);
+  /* Floats of fewer bits are f32 outside of buffers. */
+  if (ir_is_float(dtype) && dtype != IR_F64) dtype = IR_F32;
+  return ir_type_static_dims(type, NULL, &count) && ir_dtype_bytes(dtype, count, &bytes) ? bytes : 0;
+}
+
 int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size) {
   struct team m = start(t, loop, size);
   int64_t total = 0;
   if (!can_share(&m)) return -1;
   for (size_t i = 0; i < m.all.count; i++) {
-    int64_t count, bytes;
-    const ir_type *type = ir_op_result(m.all.at[i]->alloc, 0)->type;
-    if (m.all.at[i]->kind != SHARED || !ir_type_static_dims(type, NULL, &count)) continue;
-    ir_dtype dtype = ir_type_dtype(type);
-    /* Floats of fewer bits are f32 outside of buffers. */
-    ir_dtype_bytes(ir_is_float(dtype) && dtype != IR_F64 ? IR_F32 : dtype, count, &bytes);
-    total += bytes;
+    if (m.all.at[i]->kind == SHARED) total += ir_transform_alloc_bytes(m.all.at[i]->alloc);
   }
   return total;
 }

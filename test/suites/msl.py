@@ -215,6 +215,11 @@ def main():
         host = translated(folder, "tile", os.path.join(ROOT, "test/lit/passes/transform-loops/cache.rill"), "--opt")
         p, q = np.random.default_rng(7).integers(-9, 9, (2, 37, 37)).astype("f4"), np.random.default_rng(8).integers(-9, 9, (2, 37, 35)).astype("f4")
         check(host and np.array_equal(host.call("tiled", [p, q])[0], p @ q), "tiles in workgroup memory")
+        host = translated(folder, "tiles", os.path.join(ROOT, "test/lit/passes/transform-loops/workgroup-tile.rill"), "--opt")
+        if check(host, "tiles that a rule chooses"):
+            for n in (1, 33, 45):
+                p, q, r = (np.random.default_rng(i).integers(-9, 9, shape).astype("f4") for i, shape in enumerate([(3, n, 67), (3, 67, 190), (190,)]))
+                check(np.array_equal(host.call("rows", [p, q, r])[0], np.maximum(p @ q + r, 0)), f"tiles of {n} rows that a rule chooses")
         host = translated(folder, "barriers", REDUCTION)
         x = np.arange(48, dtype="f4")
         check(host and np.array_equal(host.call("main", [x])[0], x.reshape(3, 16).sum(1)), "a reduction with barriers")
