@@ -5,6 +5,8 @@
 #include "ir/verify.h"
 #include "runtime/weights.h"
 
+#include <sys/stat.h>
+
 static void handle(void *user, ir_diags *diags, const ir_diag *diag) {
   const ir_tool *tool = user;
   if (diag->severity == IR_REMARK && !tool->remarks) return;
@@ -34,6 +36,13 @@ static const char *folder_of(ir_tool *tool, const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return ".";
   return ir_arena_copy(&tool->arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+bool ir_tool_spares(ir_tool *tool, const char *who, const char *output, const char *input) {
+  struct stat a, b;
+  bool same = !stat(output, &a) && !stat(input, &b) && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  if (same) ir_error_in(tool->diags, who, "the output '%s' is the input '%s', which would be lost", output, input);
+  return !same;
 }
 
 ir_module *ir_tool_parse(ir_tool *tool, const ir_source *source, const char *path, const ir_parse_options *options) {

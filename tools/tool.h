@@ -22,6 +22,9 @@ void ir_tool_restore(ir_tool *tool);
 /* Prints what is pending, frees everything, and returns STATUS, or IR_EXIT_INPUT where there were errors. */
 int ir_tool_end(ir_tool *tool, int status);
 
+/* False, reported, where OUTPUT is the file INPUT, which would be lost. */
+bool ir_tool_spares(ir_tool *tool, const char *who, const char *output, const char *input);
+
 /* Parses SOURCE and verifies the result. NULL after errors. PATH gives the folder of its resources ("-": none). */
 ir_module *ir_tool_parse(ir_tool *tool, const ir_source *source, const char *path, const ir_parse_options *options);
 /* For ir_pipeline_options.parse. */

@@ -257,6 +257,14 @@ static bool check(struct job *job) {
   return true;
 }
 
+/* No output takes the place of the model; that of an array it may. */
+static bool spares(struct job *job) {
+  for (size_t i = 0; i < job->options.outputs.count; i++) {
+    if (!ir_tool_spares(&job->tool, "ir-run", job->options.outputs.at[i], job->args.at[0])) return false;
+  }
+  return true;
+}
+
 /* Text, or a model where the name says so. */
 static ir_module *load(struct job *job, const char *path) {
   size_t length = strlen(path);
@@ -305,6 +313,7 @@ int main(int argc, char **argv) {
     return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   }
   if (job.options.list_devices) return ir_tool_end(&job.tool, list_devices(&job) ? IR_EXIT_OK : IR_EXIT_INPUT);
+  if (!spares(&job)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
   ir_module *module = load(&job, job.args.at[0]);

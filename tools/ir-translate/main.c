@@ -249,7 +249,9 @@ int main(int argc, char **argv) {
   job.options.run.verify_each = true;
   const struct direction *direction = find_direction(&job);
   if (!direction || !check(&job, direction, &args)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
-  const char *path = args.count ? args.at[0] : "-";
+  const char *path = args.count ? args.at[0] : "-", *manifest = job.options.manifest;
+  bool spared = ir_tool_spares(&job.tool, "ir-translate", job.options.output, path) && (!manifest || ir_tool_spares(&job.tool, "ir-translate", manifest, path));
+  if (!spared) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   bool fine = direction->target ? translate(&job, direction, path) : import(&job, path);
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
 }
