@@ -4,6 +4,8 @@
 #include "ir/print.h"
 #include "parser/parser.h"
 
+#include <stdlib.h>
+
 static const ir_onnx_row rows[] = {
 #define ONNX(text, from, to, handler, ...) {text, from, to, handler, __VA_ARGS__},
 #include "frontends/onnx/onnx.def"
@@ -16,6 +18,30 @@ const ir_onnx_row *ir_onnx_find_row(const char *name, int64_t opset) {
     if (!opset || (opset >= rows[i].first && opset <= rows[i].last)) return &rows[i];
   }
   return NULL;
+}
+
+static int by_name(const void *a, const void *b) {
+  const ir_onnx_row *x = *(const ir_onnx_row *const *)a, *y = *(const ir_onnx_row *const *)b;
+  int order = strcmp(x->name, y->name);
+  return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+void ir_onnx_document(ir_text *text) {
+  const ir_onnx_row *sorted[ir_count_of(rows)];
+  for (size_t i = 0; i < ir_count_of(rows); i++) sorted[i] = &rows[i];
+  qsort(sorted, ir_count_of(rows), sizeof *sorted, by_name);
+  ir_text_put(text, "# ONNX operators\n\n"
+                    "What `ir-translate --import-onnx` and `ir-run model.onnx` take of the default domain, by the opset that the model asks for.\n"
+                    "Tensors only: no strings, sequences, maps and optionals. What an operator does not take (an attribute, an input that is\n"
+                    "known only when it runs) is refused by name, with the node's.\n\n"
+                    "| operator | opsets |\n|---|---|\n");
+  for (size_t i = 0; i < ir_count_of(rows); i++) {
+    bool more = i && !strcmp(sorted[i]->name, sorted[i - 1]->name);
+    int64_t last = sorted[i]->last;
+    if (more) continue;
+    for (size_t k = i + 1; k < ir_count_of(rows) && !strcmp(sorted[k]->name, sorted[i]->name) && sorted[k]->first <= last + 1; k++) last = sorted[k]->last;
+    ir_text_printf(text, "| %s | %lld to %lld |\n", sorted[i]->name, (long long)sorted[i]->first, (long long)last);
+  }
 }
 
 static bool fail(ir_onnx_importer *im, const char *text) {

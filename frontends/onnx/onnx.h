@@ -11,6 +11,9 @@
  * (all of them at once, with counts and node names), attributes that are left over, types that contradict. */
 ir_module *ir_onnx_import(ir_context *context, const char *path);
 
+/* The operators that are imported, and of which opsets, in Markdown: docs/spec/onnx.md. */
+void ir_onnx_document(ir_text *text);
+
 enum { IR_ONNX_TENSOR_RANK = 32 };
 /* Reads a file that is one TensorProto, as ONNX's test data has them (input_0.pb). DIMS has room for IR_ONNX_TENSOR_RANK
  * extents; the bytes are on ARENA. Reports and returns false for everything else. */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 struct options {
-  bool from_onnx, from_manifest, to_llvm, to_opencl, to_spirv, to_msl, lower, checked, print_locs, remarks;
+  bool from_onnx, from_manifest, list_onnx, to_llvm, to_opencl, to_spirv, to_msl, lower, checked, print_locs, remarks;
   const char *output, *triple, *cpu, *linker, *manifest;
   int emit, constants, environment;
   ir_pipeline_options run;
@@ -49,6 +49,7 @@ static const ir_opt rows[] = {
     OPT_GROUP(struct options, run.fp, "fp", ir_tool_fp_rows, "set module attributes over what the text says: fma=true,order=free"),
     ROW(FLAG, print_locs, "print-locs", "off", "print the names of the model's nodes as loc(...)"),
     ROW(FLAG, remarks, "remarks", "off", "print remarks of passes"),
+    ROW(FLAG, list_onnx, "list-onnx", "off", "print the operators of ONNX that are imported, and nothing else"),
     OPT_END,
 };
 
@@ -234,6 +235,15 @@ static bool check(struct job *job, const struct direction *direction, const ir_a
   return is != CPU || ir_cpu_check(job->tool.diags, "ir-translate", options->cpu, options->triple);
 }
 
+static bool list_onnx(struct job *job) {
+  ir_text text = {0};
+  ir_onnx_document(&text);
+  ir_output *output = ir_output_open(job->tool.diags, job->options.output);
+  if (output) ir_output_bytes(output, text.at, text.length);
+  ir_text_free(&text);
+  return output && ir_output_commit(output);
+}
+
 int main(int argc, char **argv) {
   struct job job = {0};
   ir_tool_start(&job.tool);
@@ -247,6 +257,7 @@ int main(int argc, char **argv) {
   if (status >= 0) return ir_tool_end(&job.tool, status);
   job.tool.remarks = job.options.remarks;
   job.options.run.verify_each = true;
+  if (job.options.list_onnx) return ir_tool_end(&job.tool, list_onnx(&job) ? IR_EXIT_OK : IR_EXIT_INPUT);
   const struct direction *direction = find_direction(&job);
   if (!direction || !check(&job, direction, &args)) return ir_tool_end(&job.tool, IR_EXIT_USAGE);
   const char *path = args.count ? args.at[0] : "-", *manifest = job.options.manifest;
