@@ -142,6 +142,7 @@ bool ir_transform_apply(ir_transform *t, ir_slice text) {
     if (!text.length) break;
     if (text.at[0] != ',') return ir_transform_refuse(t, ir_arena_printf(t->scratch, "expected ',' before '%.*s'", (int)text.length, text.at));
     text = behind(text, 1);
+    if (!text.length) return ir_transform_refuse(t, "expected a step behind the last ','");
   }
   return true;
 }
