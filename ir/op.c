@@ -177,6 +177,29 @@ const ir_expr *ir_value_closed_expr(const ir_value *value) {
   return expr && !expr->has_args ? expr : NULL;
 }
 
+struct depends {
+  const ir_op *op;
+  const ir_value *variable;
+  bool found;
+};
+
+static void see_node(void *user, const ir_expr *node) {
+  struct depends *d = user;
+  if (node->code == IR_S_ARG) d->found |= ir_value_depends(ir_op_operand(d->op, node->arg), d->variable);
+}
+
+bool ir_expr_depends(const ir_op *op, const ir_expr *expr, const ir_value *variable) {
+  struct depends d = {op, variable, false};
+  ir_expr_walk(ir_op_context(op), expr, see_node, &d);
+  return d.found;
+}
+
+bool ir_value_depends(const ir_value *value, const ir_value *variable) {
+  const ir_op *op = ir_value_op(value);
+  if (value == variable) return true;
+  return ir_is(op, IR_SCALAR) && ir_expr_depends(op, ir_get_expr(op, "value"), variable);
+}
+
 static ir_value *lookup(const ir_map *values, ir_value *value) {
   ir_value *mapped = ir_map_get(values, value);
   return mapped ? mapped : value;

@@ -79,6 +79,9 @@ size_t ir_value_use_count(const ir_value *value);
 const ir_expr *ir_value_expr(const ir_value *value);
 /* The same, where the expression has no arguments: a constant, or an expression over symbols. NULL otherwise. */
 const ir_expr *ir_value_closed_expr(const ir_value *value);
+/* EXPR of OP, VALUE: computed from VARIABLE (what memory holds is not looked at). */
+bool ir_expr_depends(const ir_op *op, const ir_expr *expr, const ir_value *variable);
+bool ir_value_depends(const ir_value *value, const ir_value *variable);
 
 static inline ir_func *ir_op_func(const ir_op *op) { return op->region->func; }
 ir_module *ir_op_module(const ir_op *op);

@@ -38,30 +38,6 @@ bool ir_sum_is_product(const ir_op *sum) {
   return value->code == IR_S_MAD || value->code == IR_S_FMA;
 }
 
-/* --- what depends on a variable --- */
-struct depends {
-  const ir_op *op;
-  const ir_value *variable;
-  bool found;
-};
-
-static void see_node(void *user, const ir_expr *node) {
-  struct depends *d = user;
-  if (node->code == IR_S_ARG) d->found |= ir_value_depends(ir_op_operand(d->op, node->arg), d->variable);
-}
-
-bool ir_expr_depends(const ir_op *op, const ir_expr *expr, const ir_value *variable) {
-  struct depends d = {op, variable, false};
-  ir_expr_walk(ir_op_context(op), expr, see_node, &d);
-  return d.found;
-}
-
-bool ir_value_depends(const ir_value *value, const ir_value *variable) {
-  const ir_op *op = ir_value_op(value);
-  if (value == variable) return true;
-  return ir_is(op, IR_SCALAR) && ir_expr_depends(op, ir_get_expr(op, "value"), variable);
-}
-
 bool ir_product_shares(const ir_op *sum, const ir_op *lanes, const ir_op *loop) {
   const ir_value *lane = ir_loop_variable(lanes), *round = ir_loop_variable(loop);
   const ir_expr *value = ir_get_expr_at(sum, "args", 0);

@@ -8,9 +8,6 @@
 /* The store of the sum (or maximum, ...) that stands in loops in LOOP; NULL where there is none or more than one. */
 ir_op *ir_sum_in(ir_op *loop);
 bool ir_sum_is_product(const ir_op *sum);
-/* EXPR of OP, VALUE: computed from VARIABLE (what memory holds is not looked at). */
-bool ir_expr_depends(const ir_op *op, const ir_expr *expr, const ir_value *variable);
-bool ir_value_depends(const ir_value *value, const ir_value *variable);
 /* What the rounds of LANES load for SUM is the same in all rounds of LOOP around it, something else is not, and no condition
  * tells the rounds of LOOP apart. */
 bool ir_product_shares(const ir_op *sum, const ir_op *lanes, const ir_op *loop);

@@ -55,16 +55,6 @@ static const char *named(ir_transform *t, const ir_op *loop, const char *end) {
   return ir_arena_printf(t->scratch, "%s%s", name ? name->text : "i", end);
 }
 
-/* The pair (or the one) of loops may not hold the other's variable in its extent. */
-static bool extent_uses(const ir_op *loop, const ir_value *variable) {
-  const ir_op *op = ir_value_op(ir_op_operand(loop, 0));
-  if (ir_op_operand(loop, 0) == variable) return true;
-  for (size_t i = 0; op && (op->flags & IR_OP_INLINE) && i < op->operand_count; i++) {
-    if (ir_op_operand(op, i) == variable) return true;
-  }
-  return false;
-}
-
 /* --- split --- */
 struct split {
   ir_transform *t;
@@ -159,7 +149,7 @@ bool ir_transform_reorder(ir_transform *t, ir_op *loop) {
   ir_op *inner = ir_loop_only(ir_op_region(loop, 0));
   if (!inner) return ir_transform_refuse(t, "the body is not one loop");
   if (!is_independent(loop)) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel, vectorize)");
-  if (extent_uses(inner, ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
+  if (ir_value_depends(ir_op_operand(inner, 0), ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   ir_builder b = ir_before(loop);
@@ -173,7 +163,7 @@ bool ir_transform_fuse(ir_transform *t, ir_op *loop) {
   ir_op *inner = ir_loop_only(ir_op_region(loop, 0));
   if (!inner) return ir_transform_refuse(t, "the body is not one loop");
   if (ir_loop_has_mode(loop, "bind") || ir_loop_has_mode(inner, "bind")) return ir_transform_refuse(t, "the loop is bound");
-  if (extent_uses(inner, ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
+  if (ir_value_depends(ir_op_operand(inner, 0), ir_loop_variable(loop))) return ir_transform_refuse(t, "the inner loop's extent depends on the outer loop");
   if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_copy c = start(t);
   ir_builder b = ir_before(loop);

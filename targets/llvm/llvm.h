@@ -275,7 +275,8 @@ emit_place emit_find_place(emit_scope *scope, ir_value *buffer, size_t count, co
 void emit_region(emit_function *f, ir_region *region);
 /* One round of a `for`. */
 void emit_round(emit_function *f, ir_op *loop, emit_value counter);
-/* The loops that OP and what stands alone in it are, while they are `parallel`: rounds of all of them are counted as one. */
+/* The loops that OP and what stands alone in it are, while they are `parallel` and their extents are known before OP begins:
+ * rounds of all of them are counted as one. */
 size_t emit_parallel_depth(ir_op *op);
 /* A `for ... vectorize`; false where it has to be a scalar loop. */
 bool emit_vector_for(emit_function *f, ir_op *loop);

@@ -22,9 +22,18 @@ static ir_op *only_op(const ir_region *region) {
   return only;
 }
 
+/* LOOP has as many rounds in each round of the loops around it, which are OUTERMOST and what stands in it. */
+static bool has_same_rounds(const ir_op *loop, const ir_op *outermost) {
+  for (const ir_op *outer = loop; outer != outermost;) {
+    outer = ir_op_parent(outer);
+    if (ir_value_depends(ir_op_operand(loop, 0), ir_op_region(outer, 0)->args[0])) return false;
+  }
+  return true;
+}
+
 size_t emit_parallel_depth(ir_op *op) {
   size_t depth = 0;
-  for (; op && has_mode(op, "parallel"); op = only_op(ir_op_region(op, 0))) depth++;
+  for (ir_op *at = op; at && has_mode(at, "parallel") && has_same_rounds(at, op); at = only_op(ir_op_region(at, 0))) depth++;
   return depth;
 }
 
