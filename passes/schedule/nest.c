@@ -23,6 +23,11 @@ ir_value *ir_nest_scalar(ir_builder *b, const ir_frame *frame, const ir_expr *ex
   return plain ? frame->operands[expr->arg] : ir_build_scalar(b, expr, frame->operands, frame->count);
 }
 
+void ir_nest_drop(ir_value *value) {
+  ir_op *op = ir_value_op(value);
+  if (op && (op->flags & IR_OP_INLINE) && ir_is_unused(op)) ir_op_erase(op);
+}
+
 ir_value *ir_nest_extent(ir_nest *nest, ir_builder *b, ir_value *extent) {
   ir_value *mapped = ir_map_get(&nest->values, extent);
   ir_frame frame = ir_nest_frame(nest);

@@ -31,6 +31,8 @@ const ir_expr *ir_nest_import(ir_nest *nest, ir_frame *frame, const ir_op *op, c
 ir_value *ir_nest_extent(ir_nest *nest, ir_builder *b, ir_value *extent);
 /* An i64 expression as an operand at B. */
 ir_value *ir_nest_scalar(ir_builder *b, const ir_frame *frame, const ir_expr *expr);
+/* VALUE is not wanted here any more: gone, where it is an expression that nothing uses (not a variable or a binding). */
+void ir_nest_drop(ir_value *value);
 
 /* `for NAME < EXTENT MODE { ... }`; B then stands in the loop. Returns the loop variable. */
 ir_value *ir_nest_for(ir_nest *nest, ir_builder *b, ir_value *extent, const char *name, const char *mode);

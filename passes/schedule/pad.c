@@ -82,7 +82,7 @@ bool ir_transform_pad(ir_transform *t, ir_op *loop, int64_t factor) {
   ir_value *index = ir_build_scalar(&b, kept, frame.operands, frame.count);
   ir_map_put(t->scratch, &c.nest.values, body->args[0], index);
   ir_copy_region(&c, b, body);
-  if (!index->uses) ir_op_erase(ir_value_op(index));
+  ir_nest_drop(index);
   if (rest != 0) guard_stores(t, &c.nest, ir_value_region(inner)->parent, &frame, at, end);
   ir_op_erase(loop);
   return true;

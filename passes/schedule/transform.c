@@ -81,7 +81,7 @@ static void split_part(struct split *s, ir_builder b, ir_value *outer, const ir_
   ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
   ir_map_put(s->t->scratch, &c.nest.values, ir_loop_variable(s->loop), index);
   ir_copy_region(&c, b, ir_op_region(s->loop, 0));
-  if (!index->uses) ir_op_erase(ir_value_op(index));
+  ir_nest_drop(index);
 }
 
 static bool can_split(ir_transform *t, ir_op *loop, int64_t factor) {
@@ -206,7 +206,7 @@ bool ir_transform_expand(ir_transform *t, ir_op *loop) {
     ir_value *number = ir_build_scalar(&b, ir_expr_i64(c.nest.context, i), NULL, 0);
     ir_map_put(t->scratch, &c.nest.values, ir_loop_variable(loop), number);
     ir_copy_region(&c, b, ir_op_region(loop, 0));
-    if (!number->uses) ir_op_erase(ir_value_op(number));
+    ir_nest_drop(number);
   }
   ir_op_erase(loop);
   return true;
@@ -238,7 +238,7 @@ static void partition_part(const struct partition *s, const ir_expr *from, const
   ir_value *index = ir_build_scalar(&b, sum, frame.operands, frame.count);
   ir_map_put(s->t->scratch, &c.nest.values, ir_loop_variable(s->loop), index);
   ir_copy_region(&c, b, ir_op_region(s->loop, 0));
-  if (!index->uses) ir_op_erase(ir_value_op(index));
+  ir_nest_drop(index);
 }
 
 bool ir_transform_partition(ir_transform *t, ir_op *loop, int64_t first, int64_t last) {
