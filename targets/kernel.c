@@ -200,7 +200,13 @@ static bool check_visit(void *user, ir_op *op) {
   return !c->failed;
 }
 
+bool ir_steps_are_taken(ir_func *func, const char *target) {
+  if (!ir_dict_get(func->item.attrs, "steps")) return true;
+  return cannot(func, NULL, target, "run @%s, whose steps were not taken: run the pass transform-loops before", func->item.name->text);
+}
+
 bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements) {
+  if (!ir_steps_are_taken(func, target)) return false;
   struct check c = {.func = func, .target = target, .elements = elements};
   for (size_t i = 0; i < func->param_count; i++) {
     if (!check_type(&c, func->params[i].type)) return false;

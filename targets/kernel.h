@@ -41,6 +41,9 @@ bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_k
  * scalar): as far as it is known before it starts; what hangs on data does not count. Loops that compilers may unroll: if UNROLLED not. */
 int64_t ir_kernel_rounds(const ir_kernel *kernel, const uint64_t *values, bool unrolled);
 
+/* False, reported, where FUNC still names steps: transform-loops takes them, and calls what it did `transformed`. */
+bool ir_steps_are_taken(ir_func *func, const char *target);
+
 /* Checks that FUNC is in loop form and has nothing that no device can do; reports the first operation that has. ELEMENTS says
  * which dtypes there are, a bit each. */
 bool ir_kernel_check(ir_func *func, const char *target, uint32_t elements);

@@ -4,6 +4,7 @@
 #include "targets/llvm/llvm.h"
 
 #include "ir/print.h"
+#include "targets/kernel.h"
 
 enum { MOST_LANES = 256 };
 
@@ -104,6 +105,7 @@ static bool visit(void *user, ir_op *op) {
 }
 
 bool emit_check_prim(ir_func *func) {
+  if (!ir_steps_are_taken(func, "llvm")) return false;
   struct check c = {.context = ir_func_context(func), .func = func};
   for (size_t i = 0; i < func->param_count; i++) {
     if (!check_type(&c, NULL, func->params[i].type)) return false;
