@@ -41,9 +41,10 @@ static bool transform(ir_pass_run *run, ir_func *func) {
   ir_func_make_names_unique(func);
   const char *steps = own ? own->string->text : given->steps ? given->steps : choose(run, func, given);
   if (!steps) return false;
-  ir_transform t = {.func = func, .scratch = run->scratch};
+  ir_transform t = {.func = func, .scratch = run->scratch, .device = &ir_loop_targets[given->target]};
   if (!ir_transform_apply(&t, ir_slice_of(steps))) {
-    ir_error(run->context->diags, func->item.range, "transform-loops: in @%s, %s", func->item.name->text, t.problem);
+    ir_diag *diag = ir_error(run->context->diags, func->item.range, "transform-loops: in @%s, %s", func->item.name->text, t.problem);
+    if (t.where && t.where->range.begin) ir_note(run->context->diags, diag, t.where->range, "it stands here");
     run->failed = true;
     return false;
   }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 const ir_device_limits ir_loop_targets[] = {
-#define DEVICE(id, name, invocations, shared_bytes, tiles, doc) {name, invocations, shared_bytes, tiles},
+#define DEVICE(id, name, invocations, shared_bytes, private_bytes, tiles, doc) {name, invocations, shared_bytes, private_bytes, tiles},
 #include "targets/device.def"
 #undef DEVICE
 };

@@ -19,6 +19,7 @@ typedef struct ir_device_limits {
   const char *name;
   int64_t invocations;  /* of a workgroup */
   int64_t shared_bytes; /* of workgroup memory */
+  int64_t private_bytes; /* that steps may give an invocation for itself; 0: no limit */
   bool tiles;           /* in workgroup memory pay */
 } ir_device_limits;
 

@@ -57,9 +57,7 @@ ir_value *ir_grid_round(ir_grid *g, const ir_expr *expr, const ir_expr *rounds, 
 }
 
 bool ir_transform_bind(ir_transform *t, ir_op *loop, int64_t size) {
-  if (strcmp(ir_get_word(loop, "mode"), "parallel")) return ir_transform_refuse(t, "the loop's rounds are not independent (parallel)");
-  if (ir_op_parent(loop)) return ir_transform_refuse(t, "the loop is inside of another");
-  if (!ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
+  if (!ir_grid_can_bind(t, loop) || !ir_copy_can(ir_op_region(loop, 0), &t->problem)) return false;
   ir_module *module = t->func->item.module;
   ir_copy c = {.nest = {.module = module, .context = module->context, .scratch = t->scratch, .facts = ir_func_facts(t->func)}};
   const ir_expr *rounds;

@@ -108,7 +108,7 @@ static void put_steps(ir_text *steps, const struct plan *plan, int block) {
 
 static bool see_shared(void *user, ir_op *op) {
   int64_t *bytes = user;
-  if (ir_is(op, IR_ALLOC) && !strcmp(ir_get_word(op, "scope"), "shared")) *bytes += ir_transform_alloc_bytes(op);
+  if (ir_is(op, IR_ALLOC) && !strcmp(ir_get_word(op, "scope"), "shared")) *bytes += ir_alloc_bytes(op);
   return true;
 }
 

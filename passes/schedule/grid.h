@@ -13,6 +13,8 @@ typedef struct ir_grid {
   const char *name; /* what the loops are named after */
 } ir_grid;
 
+/* LOOP stands outside of all others, its rounds are independent, and each invocation may do what stands beside it. */
+bool ir_grid_can_bind(ir_transform *t, ir_op *loop);
 /* A grid that stands before LOOP and is named after its variable; *rounds gets the extent. */
 ir_grid ir_grid_before(ir_nest *nest, ir_op *loop, const ir_expr **rounds);
 /* `for NAME_END < EXTENT bind(AXIS)`; its variable. */

@@ -3,6 +3,7 @@
 #include "base/vec.h"
 #include "ir/module.h"
 #include "passes/schedule/transform.h"
+#include "targets/device.h"
 
 enum { MOST_NUMBERS = 2 };
 
@@ -128,8 +129,18 @@ static bool apply_one(ir_transform *t, ir_slice text) {
   return done;
 }
 
+/* Counted when all is done: memory that a step adds may become the workgroup's by a later one. GREW is the one that added most. */
+static bool has_room(ir_transform *t, ir_slice grew) {
+  int64_t most = t->device ? t->device->private_bytes : 0, bytes = ir_transform_private_bytes(t->func);
+  if (!most || !grew.length || bytes <= most) return true;
+  const char *format = "'%.*s': an invocation would have %lld bytes of memory for itself, more than private_bytes of %s, %lld";
+  return ir_transform_refuse(t, ir_arena_printf(t->scratch, format, (int)grew.length, grew.at, (long long)bytes, t->device->name, (long long)most));
+}
+
 bool ir_transform_apply(ir_transform *t, ir_slice text) {
+  ir_slice grew = {0};
   ir_func_make_names_unique(t->func);
+  int64_t bytes = ir_transform_private_bytes(t->func), most = 0;
   for (text = ir_slice_trim(text); text.length;) {
     size_t close = find_char(text, ')');
     ir_slice step = up_to(text, close < text.length ? close + 1 : close);
@@ -138,11 +149,17 @@ bool ir_transform_apply(ir_transform *t, ir_slice text) {
       t->problem = ir_arena_printf(t->scratch, "'%.*s': %s", (int)step.length, step.at, t->problem);
       return false;
     }
+    int64_t now = ir_transform_private_bytes(t->func);
+    if (now - bytes > most) {
+      most = now - bytes;
+      grew = step;
+    }
+    bytes = now;
     text = behind(text, close + 1);
     if (!text.length) break;
     if (text.at[0] != ',') return ir_transform_refuse(t, ir_arena_printf(t->scratch, "expected ',' before '%.*s'", (int)text.length, text.at));
     text = behind(text, 1);
     if (!text.length) return ir_transform_refuse(t, "expected a step behind the last ','");
   }
-  return true;
+  return has_room(t, grew);
 }

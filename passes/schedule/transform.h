@@ -14,7 +14,9 @@ struct ir_device_limits; /* targets/device.h */
 typedef struct ir_transform {
   ir_func *func;
   ir_arena *scratch;
+  const struct ir_device_limits *device; /* what the steps are for; NULL: any */
   const char *problem; /* why the last one that returned false did; nothing is changed then */
+  const ir_op *where;  /* what is in its way; NULL: nothing in particular */
 } ir_transform;
 
 bool ir_transform_refuse(ir_transform *t, const char *why); /* false; WHY is the problem */
@@ -71,8 +73,9 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size);
 /* The bytes of workgroup memory which that would take; -1 where it cannot be done. */
 int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size);
 
-/* The bytes that the memory of ALLOC takes on a device; 0 where only the run knows. */
-int64_t ir_transform_alloc_bytes(const ir_op *alloc);
+/* The bytes of ALLOC in a kernel, 0 where the extents are no constants; of all memory of FUNC that an invocation has for itself. */
+int64_t ir_alloc_bytes(const ir_op *alloc);
+int64_t ir_transform_private_bytes(const ir_func *func);
 
 /* FACTS learn what LOOP says about its variable, in the words of FRAME. */
 void ir_loop_count(ir_facts *facts, ir_frame *frame, const ir_op *loop);

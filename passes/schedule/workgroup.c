@@ -325,8 +325,7 @@ static struct team start(ir_transform *t, ir_op *loop, int64_t size) {
 
 bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size) {
   struct team m = start(t, loop, size);
-  if (ir_op_parent(loop)) return refuse(&m, "the loop is inside of another");
-  if (!can_share(&m)) return false;
+  if (!ir_grid_can_bind(t, loop) || !can_share(&m)) return false;
   const ir_expr *rounds;
   ir_grid g = ir_grid_before(&m.copy.nest, loop, &rounds);
   ir_value *round = ir_grid_round(&g, ir_grid_groups(&g, rounds, 1), rounds, ir_grid_is_whole(rounds, 1));
@@ -339,21 +338,12 @@ bool ir_transform_workgroup(ir_transform *t, ir_op *loop, int64_t size) {
   return true;
 }
 
-int64_t ir_transform_alloc_bytes(const ir_op *alloc) {
-  const ir_type *type = ir_op_result(alloc, 0)->type;
-  int64_t count, bytes;
-  ir_dtype dtype = ir_type_dtype(type);
-  /* Floats of fewer bits are f32 outside of buffers. */
-  if (ir_is_float(dtype) && dtype != IR_F64) dtype = IR_F32;
-  return ir_type_static_dims(type, NULL, &count) && ir_dtype_bytes(dtype, count, &bytes) ? bytes : 0;
-}
-
 int64_t ir_transform_workgroup_bytes(ir_transform *t, ir_op *loop, int64_t size) {
   struct team m = start(t, loop, size);
   int64_t total = 0;
   if (!can_share(&m)) return -1;
   for (size_t i = 0; i < m.all.count; i++) {
-    if (m.all.at[i]->kind == SHARED) total += ir_transform_alloc_bytes(m.all.at[i]->alloc);
+    if (m.all.at[i]->kind == SHARED) total += ir_alloc_bytes(m.all.at[i]->alloc);
   }
   return total;
 }
