@@ -115,7 +115,7 @@ static bool see_shared(void *user, ir_op *op) {
 /* The steps can be taken, and the workgroup's memory is enough: tried on a copy. */
 static bool fits(ir_func *func, ir_arena *arena, const char *steps, const ir_device_limits *device) {
   ir_func *copy = ir_func_clone(func, func->item.name);
-  ir_transform t = {.func = copy, .scratch = arena};
+  ir_transform t = {.func = copy, .scratch = arena, .device = device};
   int64_t bytes = 0;
   if (!ir_transform_apply(&t, ir_slice_of(steps))) return false;
   ir_walk(copy->body, IR_PRE_ORDER, see_shared, &bytes);
