@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What host.c needs of a device; opencl.c and vulkan.c give it. What fails says why and ends the program. */
-#include <stddef.h>
-#include <stdint.h>
+#include <err.h>
+#include <string.h>
 
 /* Bytes of device memory; between buffers; buffers, and scalars, of a kernel. */
 enum { ROOM = 256 << 20, ALIGN = 256, MOST = 16 };
 
-typedef struct slice { size_t at, bytes, element; } slice; /* where in the memory; bytes of one element */
+typedef struct slice { long long at, bytes, element; } slice; /* where in the memory; bytes of one element */
 
 typedef struct launch {
   const char *entry;
-  int64_t groups[3], local[3]; /* workgroups, and invocations in each */
+  long long groups[3], local[3]; /* workgroups, and invocations in each */
   slice buffers[MOST];
-  int64_t scalars[MOST];
-  size_t buffer_count, scalar_count;
+  long long scalars[MOST];
+  unsigned buffer_count, scalar_count;
 } launch;
-
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void device_open(const char *code, size_t length);
 void device_write(slice to, const void *from);

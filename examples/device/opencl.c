@@ -10,7 +10,7 @@ static cl_program program;
 static cl_mem memory;
 
 static void check(cl_int code, const char *what) {
-  if (code != CL_SUCCESS) fail("%s: error %d", what, code);
+  if (code != CL_SUCCESS) errx(1, "%s: error %d", what, code);
 }
 
 void device_open(const char *code, size_t length) {
@@ -31,26 +31,30 @@ void device_open(const char *code, size_t length) {
 }
 
 void device_write(slice to, const void *from) {
-  if (to.bytes) check(clEnqueueWriteBuffer(queue, memory, CL_TRUE, to.at, to.bytes, from, 0, NULL, NULL), "clEnqueueWriteBuffer");
+  const size_t at = (size_t)to.at, bytes = (size_t)to.bytes;
+  if (bytes) check(clEnqueueWriteBuffer(queue, memory, CL_TRUE, at, bytes, from, 0, NULL, NULL), "clEnqueueWriteBuffer");
 }
 
 void device_read(void *to, slice from) {
-  if (from.bytes) check(clEnqueueReadBuffer(queue, memory, CL_TRUE, from.at, from.bytes, to, 0, NULL, NULL), "clEnqueueReadBuffer");
+  const size_t at = (size_t)from.at, bytes = (size_t)from.bytes;
+  if (bytes) check(clEnqueueReadBuffer(queue, memory, CL_TRUE, at, bytes, to, 0, NULL, NULL), "clEnqueueReadBuffer");
 }
 
 void device_launch(const launch *l) {
   cl_int status;
   cl_kernel kernel = clCreateKernel(program, l->entry, &status);
   check(status, l->entry);
-  cl_uint buffers = (cl_uint)l->buffer_count, scalars = (cl_uint)l->scalar_count, wanted;
+  cl_uint buffers = l->buffer_count, count = 2 * buffers + l->scalar_count, wanted;
   check(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof wanted, &wanted, NULL), l->entry);
-  if (wanted != 2 * buffers + scalars) fail("%s takes %u arguments, the manifest has %u", l->entry, wanted, 2 * buffers + scalars);
+  if (wanted != count) errx(1, "%s takes %u arguments, the manifest has %u", l->entry, wanted, count);
   for (cl_uint i = 0; i < buffers; i++) {
-    cl_long first = (cl_long)(l->buffers[i].at / l->buffers[i].element);
+    const cl_long first = l->buffers[i].at / l->buffers[i].element;
     check(clSetKernelArg(kernel, i, sizeof memory, &memory), l->entry);
     check(clSetKernelArg(kernel, buffers + i, sizeof first, &first), l->entry);
   }
-  for (cl_uint i = 0; i < scalars; i++) check(clSetKernelArg(kernel, 2 * buffers + i, sizeof(cl_long), &l->scalars[i]), l->entry);
+  for (cl_uint i = 2 * buffers; i < count; i++) {
+    check(clSetKernelArg(kernel, i, sizeof(cl_long), &l->scalars[i - 2 * buffers]), l->entry);
+  }
   size_t local[3], global[3];
   for (size_t i = 0; i < 3; i++) global[i] = (local[i] = (size_t)l->local[i]) * (size_t)l->groups[i];
   check(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, 0, NULL, NULL), l->entry);

@@ -14,6 +14,7 @@
 typedef struct ir_manifest_step {
   ir_opcode code;
   const char *name;
+  bool launches; /* a call of a kernel */
 } ir_manifest_step;
 /* NULL where no host program has such an operation, or a step called so. LAUNCHES: a `call` of a kernel. */
 const char *ir_manifest_step_name(const ir_op *op, bool launches);
@@ -25,6 +26,7 @@ typedef struct ir_manifest_writer {
   ir_arena arena;
   ir_map values; /* ir_value -> its name: "%x" */
   ir_map taken;  /* interned names */
+  json_t *bound; /* what stands for the symbols of a kernel where it is launched; NULL: they stand for themselves */
   unsigned unnamed;
 } ir_manifest_writer;
 
@@ -49,6 +51,7 @@ typedef struct ir_manifest_reader {
   ir_vec(const char *) at;         /* where in it: "functions", "[0]", ... */
   ir_map places;                   /* json_t of an object -> the offset of its bracket in the source map */
   ir_range range;                  /* the object that is being read */
+  const ir_string *item;           /* the name of the constant, kernel or function that is */
   ir_func *func;                   /* whose steps are being read */
   bool failed;                     /* something has been reported */
   ir_map values;                   /* interned name -> ir_value, of one function */

@@ -58,7 +58,10 @@ static json_t *put_constant(const ir_expr *expr) {
 
 json_t *ir_manifest_put_expr(ir_manifest_writer *w, const ir_op *op, const ir_expr *expr) {
   if (expr->code == IR_S_CONST) return put_constant(expr);
-  if (expr->code == IR_S_SYMBOL) return put_string(expr->symbol);
+  if (expr->code == IR_S_SYMBOL) {
+    json_t *bound = json_object_get(w->bound, expr->symbol->text);
+    return bound ? json_incref(bound) : put_string(expr->symbol);
+  }
   if (expr->code == IR_S_ARG) return ir_manifest_put_operand(w, ir_op_operand(op, expr->arg));
   const ir_scalar_def *row = &ir_scalars[expr->code];
   json_t *list = json_array();

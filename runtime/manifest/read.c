@@ -45,18 +45,37 @@ static ir_range stand_at(ir_manifest_reader *r, const json_t *object) {
   return around;
 }
 
-/* Calls EACH for every object of the list that is member KEY. */
+static void visit_entry(ir_manifest_reader *r, const json_t *entry, bool (*visit)(ir_manifest_reader *, const json_t *, void *), void *user) {
+  ir_range around = stand_at(r, entry);
+  if (!json_is_object(entry)) ir_manifest_fail(r, "expected an object");
+  if (!r->failed && !visit(r, entry, user)) ir_manifest_fail(r, "it cannot be built");
+  r->range = around;
+  ir_manifest_leave(r);
+}
+
+/* Calls VISIT for every object of the list that is member KEY. */
 static bool each(ir_manifest_reader *r, const json_t *object, const char *key, bool (*visit)(ir_manifest_reader *, const json_t *, void *), void *user) {
   const json_t *list = ir_manifest_member(r, object, key, JSON_ARRAY);
   ir_manifest_enter(r, key);
   for (size_t i = 0; list && i < json_array_size(list) && !r->failed; i++) {
-    const json_t *entry = json_array_get(list, i);
     ir_manifest_enter_at(r, i);
-    ir_range around = stand_at(r, entry);
-    if (!json_is_object(entry)) ir_manifest_fail(r, "expected an object");
-    if (!r->failed && !visit(r, entry, user)) ir_manifest_fail(r, "it cannot be built");
-    r->range = around;
-    ir_manifest_leave(r);
+    visit_entry(r, json_array_get(list, i), visit, user);
+  }
+  ir_manifest_leave(r);
+  return !r->failed;
+}
+
+/* The same for the items of the object that is member KEY, whose names R has then. */
+static bool each_item(ir_manifest_reader *r, const json_t *object, const char *key, bool (*visit)(ir_manifest_reader *, const json_t *, void *), void *user) {
+  json_t *items = ir_manifest_member(r, object, key, JSON_OBJECT), *entry;
+  const char *name;
+  ir_manifest_enter(r, key);
+  json_object_foreach(items, name, entry) {
+    r->item = ir_intern(r->context, ir_slice_of(name));
+    ir_manifest_enter(r, name);
+    if (!*name) ir_manifest_fail(r, "expected a name");
+    visit_entry(r, entry, visit, user);
+    if (r->failed) break;
   }
   ir_manifest_leave(r);
   return !r->failed;
@@ -86,10 +105,10 @@ static const ir_attr *attributes(ir_manifest_reader *r, const json_t *object) {
   return dict;
 }
 
-static const ir_string *item_name(ir_manifest_reader *r, const json_t *object) {
-  const ir_string *name = ir_manifest_word(r, object, "name");
-  if (name && ir_module_find(r->module, name)) return ir_manifest_fail(r, "the name '%s' is taken", name->text);
-  return name;
+/* Names the item that is being read. */
+static const ir_string *item_name(ir_manifest_reader *r) {
+  if (ir_module_find(r->module, r->item)) return ir_manifest_fail(r, "the name '%s' is taken", r->item->text);
+  return r->item;
 }
 
 /* --- constants --- */
@@ -108,12 +127,12 @@ static bool integer(ir_manifest_reader *r, const json_t *object, const char *key
 
 static bool constant(ir_manifest_reader *r, const json_t *json, void *user) {
   const struct blob *blob = user;
-  const ir_string *name = item_name(r, json), *digest = ir_manifest_word(r, json, "sha256");
+  const ir_string *name = item_name(r), *digest = ir_manifest_word(r, json, "sha256");
   uint64_t offset, length;
-  if (!ONLY(r, json, "name", "type", "offset", "length", "sha256")) return false;
+  if (!ONLY(r, json, "type", "offset", "bytes", "sha256")) return false;
   const ir_type *type = ir_manifest_type(r, json_object_get(json, "type"));
   int64_t count;
-  if (!type || !name || !digest || !integer(r, json, "offset", &offset) || !integer(r, json, "length", &length)) return false;
+  if (!type || !name || !digest || !integer(r, json, "offset", &offset) || !integer(r, json, "bytes", &length)) return false;
   bool sized = ir_is_tensor(type) && ir_type_dtype(type) != IR_DTYPE_UNKNOWN && ir_type_static_dims(type, NULL, &count);
   if (!sized) return ir_manifest_fail(r, "a constant has a tensor type with a dtype and constant extents"), false;
   if (!blob->open) return ir_manifest_fail(r, "there are constants, and no constants_file"), false;
@@ -133,13 +152,29 @@ static bool constant(ir_manifest_reader *r, const json_t *json, void *user) {
 
 static void close_file(void *file) { ir_file_close(file); }
 
+/* What the hosts have that run the kernels: nothing of it is needed here. */
+static bool check_artifact(ir_manifest_reader *r, const json_t *root) {
+  uint64_t bytes;
+  const json_t *json = ir_manifest_member(r, root, "artifact", JSON_OBJECT);
+  ir_manifest_enter(r, "artifact");
+  bool fine = json && integer(r, json, "bytes", &bytes) && ir_manifest_word(r, json, "sha256") && ONLY(r, json, "bytes", "sha256");
+  ir_manifest_leave(r);
+  return fine;
+}
+
 static bool open_blob(ir_manifest_reader *r, const json_t *root, struct blob *blob) {
   if (!json_object_get(root, "constants_file")) return true;
-  const ir_string *name = ir_manifest_word(r, root, "constants_file");
+  const json_t *json = ir_manifest_member(r, root, "constants_file", JSON_OBJECT);
+  uint64_t bytes = 0;
+  ir_manifest_enter(r, "constants_file");
+  bool fine = json && ONLY(r, json, "name", "bytes") && integer(r, json, "bytes", &bytes);
+  const ir_string *name = fine ? ir_manifest_word(r, json, "name") : NULL;
   const char *path = name ? ir_path_confined(r->context->diags, &r->arena, r->path, name->text) : NULL;
   blob->open = path && ir_file_open(r->context->diags, path, &blob->file);
   r->failed |= !blob->open; /* both have reported */
   if (!blob->open) return false;
+  if (blob->file.size != bytes) return ir_manifest_fail(r, "the file has %zu bytes", blob->file.size), ir_file_close(&blob->file), false;
+  ir_manifest_leave(r);
   ir_file *kept = ir_arena_alloc(&r->module->arena, sizeof *kept);
   *kept = blob->file;
   ir_module_own(r->module, kept, close_file);
@@ -269,8 +304,57 @@ static void read_let(ir_manifest_reader *r, const json_t *step, struct parts *pa
   if (expr) *ir_push(&r->arena, &parts->attrs) = (ir_named_attr){"value", ir_attr_expr(r->context, expr)};
 }
 
+/* An expression over symbols and values that only hosts need. */
+static bool check_exprs(ir_manifest_reader *r, const json_t *list, size_t from) {
+  for (size_t i = from; i < json_array_size(list) && !r->failed; i++) {
+    ir_frame frame = {.context = r->context, .arena = &r->arena};
+    ir_manifest_enter_at(r, i);
+    ir_manifest_expr(r, json_array_get(list, i), &frame);
+    ir_manifest_leave(r);
+  }
+  return !r->failed;
+}
+
+static bool check_groups(ir_manifest_reader *r, const json_t *step) {
+  if (!json_object_get(step, "groups")) return true;
+  const json_t *groups = ir_manifest_member(r, step, "groups", JSON_ARRAY);
+  ir_manifest_enter(r, "groups");
+  if (groups && json_array_size(groups) != 3) ir_manifest_fail(r, "expected three axes");
+  check_exprs(r, groups, 0);
+  ir_manifest_leave(r);
+  return !r->failed;
+}
+
+/* The arguments of a launch, in the order of the kernel's parameters. */
+static void read_launch(ir_manifest_reader *r, ir_builder *b, const json_t *step, struct parts *parts) {
+  const ir_string *callee = ir_manifest_word(r, step, "callee");
+  const ir_func *func = callee ? ir_item_func(ir_module_find(r->module, callee)) : NULL;
+  if (callee && !(func && func->item.kind == IR_ITEM_PRIM_FUNC)) ir_manifest_fail(r, "no kernel is called '%s'", callee->text);
+  static const char *const keys[] = {"buffers", "scalars"};
+  const json_t *lists[] = {ir_manifest_member(r, step, keys[0], JSON_ARRAY), ir_manifest_member(r, step, keys[1], JSON_ARRAY)};
+  size_t taken[] = {0, 0};
+  for (size_t i = 0; !r->failed && i < func->param_count; i++) {
+    size_t kind = func->params[i].symbol || !ir_is_tensor(func->params[i].type);
+    ir_manifest_enter(r, keys[kind]);
+    ir_manifest_enter_at(r, taken[kind]);
+    const json_t *json = json_array_get(lists[kind], taken[kind]++);
+    *ir_push(&r->arena, &parts->operands) = json ? operand(r, b, json) : ir_manifest_fail(r, "'%s' takes more", callee->text);
+    ir_manifest_leave(r);
+    ir_manifest_leave(r);
+  }
+  if (r->failed) return;
+  if (taken[0] < json_array_size(lists[0])) ir_manifest_fail(r, "'%s' takes %zu buffers, found %zu", callee->text, taken[0], json_array_size(lists[0]));
+  ir_manifest_enter(r, keys[1]);
+  check_exprs(r, lists[1], taken[1]); /* symbols of types, for devices */
+  ir_manifest_leave(r);
+  check_groups(r, step);
+  if (!r->failed) *ir_push(&r->arena, &parts->attrs) = (ir_named_attr){"callee", ir_attr_global(r->context, callee)};
+}
+
 /* Members that the kind of step does not have. */
-static bool known_members(ir_manifest_reader *r, const json_t *step, ir_opcode code) {
+static bool known_members(ir_manifest_reader *r, const json_t *step, const ir_manifest_step *kind) {
+  ir_opcode code = kind->code;
+  if (kind->launches) return ONLY(r, step, "step", "callee", "buffers", "scalars", "groups", "results", "at");
   const ir_op_def *row = &ir_op_defs[code];
   const char *keys[16] = {"step", "results", "at", "regions"};
   size_t count = row->regions ? 4 : 3;
@@ -295,7 +379,7 @@ static bool read_step(ir_manifest_reader *r, const json_t *step, void *user) {
   const ir_string *name = ir_manifest_word(r, step, "step");
   const ir_manifest_step *kind = name ? ir_manifest_step_find(name->text) : NULL;
   if (name && !kind) ir_manifest_fail(r, "no step is called '%s'", name->text);
-  if (!kind || !known_members(r, step, kind->code)) return false;
+  if (!kind || !known_members(r, step, kind)) return false;
   ir_builder b = ir_at_end(place->region);
   b.range = r->range;
   struct parts parts = {.names = {0}};
@@ -304,6 +388,8 @@ static bool read_step(ir_manifest_reader *r, const json_t *step, void *user) {
     read_constant(r, step, &parts);
   } else if (kind->code == IR_SCALAR) {
     read_let(r, step, &parts);
+  } else if (kind->launches) {
+    read_launch(r, &b, step, &parts);
   } else {
     read_operands(r, &b, step, row, &parts);
     read_attrs(r, step, row, &parts);
@@ -379,7 +465,7 @@ static void read_where(ir_manifest_reader *r, const json_t *json, ir_func *func)
 
 /* A function, or a kernel, without its steps. NULL after a report. */
 static ir_func *declare(ir_manifest_reader *r, const json_t *json, ir_item_kind kind, struct signature *s) {
-  const ir_string *name = item_name(r, json);
+  const ir_string *name = item_name(r);
   s->kernel = kind == IR_ITEM_PRIM_FUNC;
   if (!name || !each(r, json, "parameters", read_param, s)) return NULL;
   ir_func *func = ir_func_new(r->module, kind, name);
@@ -412,14 +498,12 @@ static bool check_grid(ir_manifest_reader *r, const json_t *json) {
   grid = ir_manifest_member(r, json, "grid", JSON_OBJECT);
   if (!grid) return false;
   ir_manifest_enter(r, "grid");
-  const json_t *groups = ir_manifest_member(r, grid, "groups", JSON_ARRAY), *local = ir_manifest_member(r, grid, "local", JSON_ARRAY);
-  bool fine = ir_manifest_word(r, grid, "entry") && groups && local && ir_manifest_member(r, grid, "scalars", JSON_ARRAY);
-  if (fine && (json_array_size(groups) != 3 || json_array_size(local) != 3)) return ir_manifest_fail(r, "expected three axes of 'groups' and of 'local'");
-  for (size_t i = 0; fine && i < 3; i++) {
-    fine = ir_manifest_expr(r, json_array_get(groups, i), NULL) != NULL;
-    if (fine && json_integer_value(json_array_get(local, i)) < 1) return ir_manifest_fail(r, "expected integers above 0 in 'local'");
-  }
-  if (!fine || !check_asserts(r, grid) || !ONLY(r, grid, "entry", "groups", "local", "scalars", "asserts")) return false;
+  const json_t *local = ir_manifest_member(r, grid, "local", JSON_ARRAY);
+  bool fine = ir_manifest_word(r, grid, "entry") && local;
+  bool above = json_array_size(local) == 3;
+  for (size_t i = 0; i < 3; i++) above &= json_integer_value(json_array_get(local, i)) > 0;
+  if (fine && !above) return ir_manifest_fail(r, "expected three integers above 0 in 'local'");
+  if (!fine || !check_asserts(r, grid) || !ONLY(r, grid, "entry", "local", "asserts")) return false;
   ir_manifest_leave(r);
   return true;
 }
@@ -429,7 +513,7 @@ static bool read_kernel(ir_manifest_reader *r, const json_t *json, void *user) {
   struct signature s = {.names = {0}};
   ir_func *func = declare(r, json, IR_ITEM_PRIM_FUNC, &s);
   if (func) func->item.flags |= IR_ITEM_EXTERN;
-  return func && check_grid(r, json) && ONLY(r, json, "name", "symbols", "where", "parameters", "private", "attributes", "grid");
+  return func && check_grid(r, json) && ONLY(r, json, "symbols", "where", "parameters", "private", "attributes", "grid");
 }
 
 static bool read_header(ir_manifest_reader *r, const json_t *json, void *user) {
@@ -437,7 +521,7 @@ static bool read_header(ir_manifest_reader *r, const json_t *json, void *user) {
   struct signature s = {.names = {0}};
   ir_func *func = declare(r, json, IR_ITEM_FUNC, &s);
   const json_t *results = func ? ir_manifest_member(r, json, "results", JSON_ARRAY) : NULL;
-  if (!results || !ONLY(r, json, "name", "symbols", "where", "parameters", "private", "impure", "attributes", "results", "steps")) return false;
+  if (!results || !ONLY(r, json, "symbols", "where", "parameters", "private", "impure", "attributes", "results", "steps")) return false;
   if (is_set(r, json, "impure")) func->item.flags |= IR_ITEM_IMPURE;
   func->result_count = json_array_size(results);
   func->results = ir_new_array(&r->module->arena, const ir_type *, func->result_count + 1);
@@ -453,7 +537,7 @@ static bool read_header(ir_manifest_reader *r, const json_t *json, void *user) {
 
 static bool read_body(ir_manifest_reader *r, const json_t *json, void *user) {
   (void)user;
-  ir_func *func = (ir_func *)ir_module_find(r->module, ir_manifest_word(r, json, "name"));
+  ir_func *func = (ir_func *)ir_module_find(r->module, r->item);
   const json_t *params = json_object_get(json, "parameters");
   r->func = func;
   r->values = (ir_map){0};
@@ -472,10 +556,10 @@ static bool read_root(ir_manifest_reader *r, const json_t *root) {
   if (!json_is_object(root)) return ir_manifest_fail(r, "expected an object"), false;
   if (!integer(r, root, "manifest", &version)) return false;
   if (version != IR_MANIFEST_VERSION) return ir_manifest_fail(r, "version %llu, only %d is known here", (unsigned long long)version, IR_MANIFEST_VERSION), false;
-  if (!ONLY(r, root, "manifest", "attributes", "dtypes", "constants_file", "constants", "kernels", "functions")) return false;
+  if (!ONLY(r, root, "manifest", "artifact", "attributes", "dtypes", "constants_file", "constants", "kernels", "functions")) return false;
   r->module->attrs = attributes(r, root);
-  return !r->failed && open_blob(r, root, &blob) && each(r, root, "constants", constant, &blob) && each(r, root, "kernels", read_kernel, NULL) &&
-         each(r, root, "functions", read_header, NULL) && each(r, root, "functions", read_body, NULL);
+  return !r->failed && check_artifact(r, root) && open_blob(r, root, &blob) && each_item(r, root, "constants", constant, &blob) &&
+         each_item(r, root, "kernels", read_kernel, NULL) && each_item(r, root, "functions", read_header, NULL) && each_item(r, root, "functions", read_body, NULL);
 }
 
 static json_t *load(ir_manifest_reader *r, const ir_source *source) {

@@ -5,7 +5,7 @@
 static const ir_manifest_step steps[] = {
     {IR_CONST, "constant"},       {IR_HOST_ALLOC, "storage"},   {IR_HOST_TENSOR, "tensor"},
     {IR_HOST_RESULT, "result"},   {IR_ALLOC, "alloc"},          {IR_HOST_VIEW, "view"},
-    {IR_HOST_COPY, "copy"},       {IR_HOST_FREE, "free"},       {IR_CALL, "launch"},
+    {IR_HOST_COPY, "copy"},       {IR_HOST_FREE, "free"},       {IR_CALL, "launch", true},
     {IR_CALL, "call"},            {IR_SCALAR, "let"},           {IR_ASSERT, "assert"},
     {IR_MATCH_CAST, "match"},     {IR_SHAPE, "shape"},          {IR_SHAPE_OF, "shape_of"},
     {IR_SHAPE_TO_TENSOR, "shape_to_tensor"},                    {IR_TENSOR_TO_SHAPE, "read_back"},

@@ -9,7 +9,6 @@
 
 enum { ALIGNMENT = 64, WIDTH = 150 };
 
-
 typedef struct writer {
   ir_manifest_writer w;
   ir_module *module;
@@ -75,9 +74,9 @@ static const char *constant_of(writer *w, ir_op *op) {
   ir_sha256_text(data.bytes, data.size, digest);
   if (!place(w, op, data, digest, &offset)) return NULL;
   const char *name = fresh_constant(w, shared ? value->string : ir_op_result(op, 0)->name);
-  json_t *json = json_pack("{ss so sI sI ss}", "name", name, "type", ir_manifest_put_type(&w->w, ir_op_result(op, 0)->type), "offset",
-                           (json_int_t)offset, "length", (json_int_t)data.size, "sha256", digest);
-  json_array_append_new(w->constants, json);
+  json_t *json = json_pack("{so sI sI ss}", "type", ir_manifest_put_type(&w->w, ir_op_result(op, 0)->type), "offset",
+                           (json_int_t)offset, "bytes", (json_int_t)data.size, "sha256", digest);
+  json_object_set_new(w->constants, name, json);
   *slot = (void *)(uintptr_t)name;
   return name;
 }
@@ -164,10 +163,66 @@ static bool put_regions(writer *w, json_t *step, const ir_op *op) {
   return true;
 }
 
-static bool is_launch(const writer *w, const ir_op *op) {
+/* The kernel that OP launches; NULL where it launches none. */
+static ir_func *launched(const writer *w, const ir_op *op) {
   const ir_attr *callee = ir_is(op, IR_CALL) ? ir_get(op, "callee") : NULL;
-  const ir_item *item = callee ? ir_module_find(w->module, callee->string) : NULL;
-  return item && item->kind == IR_ITEM_PRIM_FUNC;
+  ir_item *item = callee ? ir_module_find(w->module, callee->string) : NULL;
+  return item && item->kind == IR_ITEM_PRIM_FUNC ? (ir_func *)item : NULL;
+}
+
+/* What FUNC is for the device; false after a report. */
+static bool describe(writer *w, ir_func *func, ir_kernel *kernel) {
+  ir_func *twin = ir_map_get(&w->kernels.twins, func); /* NULL: nothing starts it */
+  return ir_kernel_describe(&w->w.arena, twin ? twin : func, w->device, kernel);
+}
+
+/* What stands for the kernel's symbols where OP launches it: its arguments, then the extents that are known. */
+static json_t *bind_symbols(writer *w, const ir_func *func, const ir_op *op) {
+  json_t *bound = json_object();
+  for (size_t i = 0; i < func->param_count; i++) {
+    const ir_param *param = &func->params[i];
+    if (param->symbol) json_object_set_new(bound, param->name->text, ir_manifest_put_operand(&w->w, ir_op_operand(op, i)));
+  }
+  for (size_t i = 0; i < func->param_count; i++) {
+    const ir_type *type = func->params[i].type, *given = ir_op_operand(op, i)->type;
+    for (size_t k = 0; ir_is_tensor(type) && given->ranked && k < type->count; k++) {
+      const ir_expr *symbol = ir_type_dim(type, k), *extent = ir_type_dim(given, k);
+      bool open = symbol->code == IR_S_SYMBOL && extent && !json_object_get(bound, symbol->symbol->text);
+      if (open) json_object_set_new(bound, symbol->symbol->text, ir_manifest_put_expr(&w->w, NULL, extent));
+    }
+  }
+  return bound;
+}
+
+/* How a device starts the kernel there: workgroups, and the symbols of types as further scalars. */
+static bool put_start(writer *w, json_t *step, json_t *scalars, ir_func *func, const ir_op *op) {
+  ir_kernel kernel;
+  if (!describe(w, func, &kernel)) return false;
+  json_t *groups = json_array();
+  w->w.bound = bind_symbols(w, func, op);
+  for (size_t i = 0; i < 3; i++) json_array_append_new(groups, ir_manifest_put_expr(&w->w, NULL, kernel.groups[i]));
+  bool known = true;
+  for (size_t i = 0; i < kernel.scalar_count; i++) {
+    const ir_expr *symbol = kernel.scalars[i].param ? NULL : kernel.scalars[i].symbol;
+    if (symbol) known &= !json_array_append(scalars, json_object_get(w->w.bound, symbol->symbol->text));
+  }
+  json_decref(w->w.bound);
+  w->w.bound = NULL;
+  json_object_set_new(step, "groups", groups);
+  if (!known) ir_error(w->diags, op->range, "not implemented: a launch on a device whose extents only the run tells, in a manifest");
+  return known;
+}
+
+static bool put_launch(writer *w, json_t *step, ir_func *func, const ir_op *op) {
+  json_t *buffers = json_array(), *scalars = json_array();
+  for (size_t i = 0; i < func->param_count; i++) {
+    bool buffer = !func->params[i].symbol && ir_is_tensor(func->params[i].type);
+    json_array_append_new(buffer ? buffers : scalars, ir_manifest_put_operand(&w->w, ir_op_operand(op, i)));
+  }
+  json_object_set_new(step, "callee", json_string(func->item.name->text));
+  json_object_set_new(step, "buffers", buffers);
+  json_object_set_new(step, "scalars", scalars);
+  return !w->device || !func->body || put_start(w, step, scalars, func, op);
 }
 
 /* What is particular about a kind of step. */
@@ -178,13 +233,15 @@ static bool put_contents(writer *w, json_t *step, ir_op *op) {
   }
   if (ir_is(op, IR_SCALAR)) return !json_object_set_new(step, "value", ir_manifest_put_expr(&w->w, op, ir_get_expr(op, "value")));
   if (ir_is(op, IR_CALL) && !ir_has_attr(op, "callee")) return refuse(w, op);
+  ir_func *kernel = launched(w, op);
+  if (kernel) return put_launch(w, step, kernel, op);
   put_attrs(w, step, op);
   put_operands(w, step, op);
   return !op->region_count || put_regions(w, step, op);
 }
 
 static json_t *put_step(writer *w, ir_op *op) {
-  const char *name = ir_manifest_step_name(op, is_launch(w, op));
+  const char *name = ir_manifest_step_name(op, launched(w, op));
   if (!name) return refuse(w, op);
   json_t *step = json_pack("{ss}", "step", name), *at = put_place(w, op);
   if (!put_contents(w, step, op)) return json_decref(step), json_decref(at), NULL;
@@ -269,7 +326,7 @@ static json_t *put_signature(writer *w, const ir_func *func, bool kernel) {
   start_func(w);
   json_t *params = func->has_signature ? put_params(w, func, kernel) : NULL;
   if (!params) return refuse_item(w, &func->item, "a function that takes function values, or has no signature,");
-  json_t *json = json_pack("{ss so so so}", "name", func->item.name->text, "symbols", put_symbols(w, func), "where", put_where(w, func), "parameters", params);
+  json_t *json = json_pack("{so so so}", "symbols", put_symbols(w, func), "where", put_where(w, func), "parameters", params);
   if (func->item.flags & IR_ITEM_PRIVATE) json_object_set_new(json, "private", json_true());
   if (func->item.attrs) json_object_set_new(json, "attributes", ir_manifest_put_dict(&w->w, func->item.attrs));
   return json;
@@ -304,25 +361,13 @@ static json_t *put_assert(writer *w, const ir_op *op) {
   return json;
 }
 
-/* How a device starts the kernel; NULL, reported, where it cannot be started. */
+/* What all starts of the kernel on a device have in common; NULL after a report. */
 static json_t *put_grid(writer *w, const ir_func *func) {
   ir_kernel kernel;
-  ir_func *twin = ir_map_get(&w->kernels.twins, func); /* NULL: nothing starts it */
-  if (!ir_kernel_describe(&w->w.arena, twin ? twin : (ir_func *)(uintptr_t)func, w->device, &kernel)) return NULL;
-  json_t *groups = json_array(), *local = json_array(), *scalars = json_array();
-  for (size_t i = 0; i < 3; i++) {
-    json_array_append_new(groups, ir_manifest_put_expr(&w->w, NULL, kernel.groups[i]));
-    json_array_append_new(local, json_integer(kernel.local[i]));
-  }
-  for (size_t i = 0; i < kernel.scalar_count; i++) {
-    const ir_kernel_scalar *scalar = &kernel.scalars[i];
-    json_t *name = scalar->symbol ? json_pack("{ss}", "symbol", scalar->name->text)
-                                  : json_pack("{ss ss}", "name", param_name(w, &func->params[scalar->param - kernel.func->params], (size_t)(scalar->param - kernel.func->params)), "dtype", ir_dtype_name(scalar->dtype));
-    json_array_append_new(scalars, name);
-  }
+  if (!describe(w, (ir_func *)(uintptr_t)func, &kernel)) return NULL;
   json_t *asserts = json_array();
   for (size_t i = 0; i < kernel.asserts.count; i++) json_array_append_new(asserts, put_assert(w, kernel.asserts.at[i]));
-  json_t *grid = json_pack("{ss so so so}", "entry", kernel.name, "groups", groups, "local", local, "scalars", scalars);
+  json_t *grid = json_pack("{ss s[III]}", "entry", kernel.name, "local", (json_int_t)kernel.local[0], (json_int_t)kernel.local[1], (json_int_t)kernel.local[2]);
   if (kernel.asserts.count) json_object_set(grid, "asserts", asserts);
   json_decref(asserts);
   return grid;
@@ -363,15 +408,15 @@ static json_t *put_func(writer *w, const ir_func *func) {
 /* --- the whole --- */
 
 static json_t *put_items(writer *w, ir_item_kind kind, json_t *(*put)(writer *, const ir_func *)) {
-  json_t *list = json_array();
+  json_t *items = json_object();
   ir_each_item(item, w->module) {
-    if (item->kind == IR_ITEM_DEVICE) return json_decref(list), refuse_item(w, item, "devices");
+    if (item->kind == IR_ITEM_DEVICE) return json_decref(items), refuse_item(w, item, "devices");
     if (item->kind != kind) continue;
     json_t *json = put(w, (ir_func *)item);
-    if (!json) return json_decref(list), NULL;
-    json_array_append_new(list, json);
+    if (!json) return json_decref(items), NULL;
+    json_object_set_new(items, item->name->text, json);
   }
-  return list;
+  return items;
 }
 
 static json_t *put_dtypes(const writer *w) {
@@ -382,11 +427,21 @@ static json_t *put_dtypes(const writer *w) {
   return list;
 }
 
-static json_t *put_module(writer *w) {
+static json_t *put_artifact(ir_slice artifact) {
+  char digest[IR_SHA256_TEXT];
+  ir_sha256_text(artifact.at, artifact.length, digest);
+  return json_pack("{sI ss}", "bytes", (json_int_t)artifact.length, "sha256", digest);
+}
+
+static json_t *put_blob(const ir_output *blob) {
+  return json_pack("{ss sI}", "name", ir_path_base(ir_output_target(blob)), "bytes", (json_int_t)ir_output_size(blob));
+}
+
+static json_t *put_module(writer *w, ir_slice artifact) {
   json_t *functions = put_items(w, IR_ITEM_FUNC, put_func), *kernels = functions ? put_items(w, IR_ITEM_PRIM_FUNC, put_kernel) : NULL;
   if (!kernels) return json_decref(functions), NULL;
-  json_t *root = json_pack("{si so so}", "manifest", IR_MANIFEST_VERSION, "attributes", ir_manifest_put_dict(&w->w, w->module->attrs), "dtypes", put_dtypes(w));
-  if (w->blob) json_object_set_new(root, "constants_file", json_string(ir_path_base(ir_output_target(w->blob))));
+  json_t *root = json_pack("{si so so so}", "manifest", IR_MANIFEST_VERSION, "artifact", put_artifact(artifact), "attributes", ir_manifest_put_dict(&w->w, w->module->attrs), "dtypes", put_dtypes(w));
+  if (w->blob) json_object_set_new(root, "constants_file", put_blob(w->blob));
   json_object_set(root, "constants", w->constants);
   json_object_set_new(root, "kernels", kernels);
   json_object_set_new(root, "functions", functions);
@@ -432,10 +487,10 @@ static void put_text(ir_text *out, const json_t *json, size_t indent) {
   ir_text_printf(out, "\n%*s%c", (int)indent, "", object ? '}' : ']');
 }
 
-bool ir_manifest_write(ir_module *module, const char *device, ir_output *output) {
-  writer w = {.device = device, .w = {.context = module->context}, .module = module, .diags = module->context->diags, .constants = json_array(), .output = output};
+bool ir_manifest_write(ir_module *module, const char *device, ir_slice artifact, ir_output *output) {
+  writer w = {.device = device, .w = {.context = module->context}, .module = module, .diags = module->context->diags, .constants = json_object(), .output = output};
   bool known = !device || ir_kernels_of(&w.w.arena, module, device, &w.kernels);
-  json_t *root = known ? put_module(&w) : NULL;
+  json_t *root = known ? put_module(&w, artifact) : NULL;
   if (root) {
     ir_text text = {0};
     put_text(&text, root, 0);

@@ -45,6 +45,16 @@ def run(*command, env=None, data=None):
     return check(not done.returncode, f"{' '.join(command)[:200]}: {done.stderr.decode(errors='replace')[-600:]}") and done.stdout
 
 
+def symbols(manifest, extents):
+    """The values of the symbols of @main, in their order, and where its constants are."""
+    with open(manifest) as file:
+        whole = json.load(file)
+    main = whole["functions"]["main"]
+    given = {d: str(e) for d, e in zip(main["parameters"][0]["type"]["shape"], extents) if isinstance(d, str)}
+    constants = whole.get("constants_file", {"name": "/dev/null"})["name"]
+    return [os.path.join(os.path.dirname(manifest), constants), *(given[s] for s in main["symbols"])]
+
+
 def compare(folder, backend, host, source, extents):
     direction, _, code, env, _ = BACKENDS[backend]
     code, manifest = os.path.join(folder, code), os.path.join(folder, "m.json")
@@ -55,13 +65,13 @@ def compare(folder, backend, host, source, extents):
         x_path, y_path = os.path.join(folder, "x.npy"), os.path.join(folder, "y.npy")
         np.save(x_path, x)
         run(os.path.join(BUILD, "bin/ir-run"), source, "--exact", "--input=" + x_path, "--output=" + y_path)
-        found = run(host, manifest, code, ",".join(map(str, shape)), env=env, data=x.tobytes())
+        found = run(host, manifest, code, *symbols(manifest, shape), env=env, data=x.tobytes())
         check(found is not False and found == np.load(y_path).tobytes(), f"{backend} {shape}: other bits than ir-run's")
 
 
-def refuses(host, manifest, code, env, data, what):
+def refuses(host, manifest, code, constants, env, data, what):
     """Whatever is wrong, the host says something and ends; also where it finds nothing wrong, it ends."""
-    done = subprocess.run([host, manifest, code, "5,7"], input=data, capture_output=True, timeout=60, env={**os.environ, **env})
+    done = subprocess.run([host, manifest, code, constants, "5", "7"], input=data, capture_output=True, timeout=60, env={**os.environ, **env})
     fine = done.returncode == 1 and done.stderr.strip()
     return check(fine or (what.startswith("perhaps") and not done.returncode), f"{os.path.basename(host)}: {what}: status {done.returncode}, {done.stderr[-200:]!r}")
 
@@ -89,7 +99,7 @@ def spoiled(manifest, path, how):
 def failures(folder, backend, host, small):
     """Pieces of kernels, kernels that are none, spoiled manifests, no driver."""
     direction, _, code, env, _ = BACKENDS[backend]
-    code, manifest, bad = (os.path.join(folder, n) for n in (code, "m.json", "bad"))
+    code, manifest, bad, blob = (os.path.join(folder, n) for n in (code, "m.json", "bad", "m.constants.bin"))
     if run(os.path.join(BUILD, "bin/ir-translate"), direction, "--opt", small, "-o", code, "--manifest=" + manifest) is False:
         return
     data = np.zeros((5, 7), "f4").tobytes()
@@ -100,29 +110,30 @@ def failures(folder, backend, host, small):
     for length in (0, 3, 4, 19, 20, 24, len(kernels) // 3, len(kernels) // 2, len(kernels) - 4):
         with open(bad, "wb") as file:
             file.write(kernels[:length])
-        refuses(host, manifest, bad, env, data, f"{length} bytes of the kernels")
+        refuses(host, manifest, bad, blob, env, data, f"{length} bytes of the kernels")
     with open(bad, "wb") as file:
         file.write(b"no kernels at all " * 10)
-    refuses(host, manifest, bad, env, data, "kernels that are none")
-    refuses(host, manifest, os.path.join(folder, "missing"), env, data, "no kernels")
-    refuses(host, manifest, code, env, data[:-4], "an input too short")
+    refuses(host, manifest, bad, blob, env, data, "kernels that are none")
+    refuses(host, manifest, code, bad, env, data, "constants that are none")
+    refuses(host, manifest, os.path.join(folder, "missing"), blob, env, data, "no kernels")
+    refuses(host, manifest, code, blob, env, data[:-4], "an input too short")
     none = {"OCL_ICD_VENDORS": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"}
-    refuses(host, manifest, code, {**env, **none}, data, "no driver")
+    refuses(host, manifest, code, blob, {**env, **none}, data, "no driver")
     with open(bad, "w") as file:
         file.write(text[:len(text) // 2])
-    refuses(host, bad, code, env, data, "half a manifest")
+    refuses(host, bad, code, blob, env, data, "half a manifest")
     whole = json.loads(text)
-    for kernel in whole["kernels"]:
+    for kernel in whole["kernels"].values():
         kernel["grid"]["asserts"] = [{"message": "never"}]
     with open(bad, "w") as file:
         json.dump(whole, file)
-    refuses(host, bad, code, env, data, "kernels that check something")
+    refuses(host, bad, code, blob, env, data, "kernels that check something")
     whole = json.loads(text)
-    broken = [(p, how) for p in mutations(whole) for how in ("gone", 7, [], "x") if p[0] in ("kernels", "functions", "constants")]
+    broken = [(p, how) for p in mutations(whole) for how in ("gone", 7, [], "x") if p[0] in ("kernels", "functions", "constants", "artifact", "constants_file")]
     for path, how in broken[::max(1, len(broken) // 60)]:
         with open(bad, "w") as file:
             json.dump(spoiled(whole, path, how), file)
-        refuses(host, bad, code, env, data, f"perhaps: {path} = {how}")
+        refuses(host, bad, code, blob, env, data, f"perhaps: {path} = {how}")
 
 
 def main():
@@ -136,6 +147,8 @@ def main():
             if not os.path.exists(source):
                 continue
             host = os.path.join(folder, backend)
+            lines = sum(len(open(os.path.join(EXAMPLE, n)).readlines()) for n in ("device.h", "host.c", backend + ".c"))
+            check(lines <= 300, f"the {backend} program has {lines} lines, at most 300 are promised")
             if run("cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-o", host, os.path.join(EXAMPLE, "host.c"), source, "-ljansson", *libraries) is False:
                 continue
             compare(folder, backend, host, small, [(1, 1), (5, 7), (70, 3), (0, 4)])

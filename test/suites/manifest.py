@@ -77,14 +77,11 @@ class Alone(Host):
         super().__init__(manifest, folder)
         self.text = kernels_text
 
-    def launch(self, kernel, arguments):
+    def launch(self, name, buffers, scalars, groups):
         """The kernel alone, by ir-run, between files."""
-        symbols, params, call, given, outs = {}, [], [], [], []
-        for parameter, argument in zip(kernel["parameters"], arguments):
-            if "symbol" in parameter:
-                symbols[parameter["symbol"]] = int(argument)
-            elif parameter["type"].get("shape") is not None:
-                self.bind([d if isinstance(d, str) else None for d in parameter["type"]["shape"]], argument.shape, symbols)
+        kernel, buffers, scalars = self.kernels[name], iter(buffers), iter(scalars)
+        arguments = [next(buffers if "dtype" in p.get("type", {}) else scalars) for p in kernel["parameters"]]
+        params, call, given, outs = [], [], [], []
         for parameter, argument in zip(kernel["parameters"], arguments):
             if "symbol" in parameter:
                 call.append(str(int(argument)))
@@ -93,14 +90,14 @@ class Alone(Host):
             if parameter["access"] != "in":
                 outs.append((type, argument, parameter["access"]))
             if parameter["access"] != "out":
-                name = "%%a%d" % len(given)
+                value = "%%a%d" % len(given)
                 path = os.path.join(self.folder, "in%d.npy" % len(given))
                 np.save(path, argument)
-                params.append(f"{name}: {type}")
-                call.append(name)
+                params.append(f"{value}: {type}")
+                call.append(value)
                 given.append("--input=" + path)
         inout = [i for i, p in enumerate(p for p in kernel["parameters"] if p.get("access") != "out") if p.get("access") == "inout"]
-        operator = f"call_tir_inplace(@{kernel['name']}, {', '.join(call)}, inplace={inout})" if inout else f"call_tir({', '.join(['@' + kernel['name'], *call])})"
+        operator = f"call_tir_inplace(@{name}, {', '.join(call)}, inplace={inout})" if inout else f"call_tir({', '.join(['@' + name, *call])})"
         names = ", ".join("%%r%d" % i for i in range(len(outs)))
         order = sorted(outs, key=lambda o: o[2] == "out")  # results: first what is overwritten, then what is fresh
         text = f"func @run({', '.join(params)}) -> ({', '.join(o[0] for o in order)}) {{\n {names} = {operator} : {', '.join(o[0] for o in order)}\n return {names}\n}}\n}}\n"
@@ -121,34 +118,44 @@ def walk(manifest, path):
     return manifest, path[-1]
 
 
-MAIN, DELETE = ("functions", 1), object()
+MAIN, DELETE = ("functions", "main"), object()
 # Where, what stands there then, what is said.
 CHANGES = [
-    (("manifest",), 2, "version 2, only 1 is known here"),
+    (("manifest",), 1, "version 1, only 2 is known here"),
     (("manifest",), "1", "manifest: expected an integer, found a string"),
     (("extra",), 1, "unknown member 'extra'"),
     (("functions",), DELETE, "'functions' is missing"),
-    (("functions", 0), 3, "functions[0]: expected an object"),
+    (("functions", "twice"), 3, "functions.twice: expected an object"),
     (("constants_file",), DELETE, "there are constants, and no constants_file"),
-    (("constants_file",), "../m.bin", "'../m.bin' leaves this file's folder"),
-    (("constants_file",), "", "constants_file: expected a name"),
-    (("constants", 0, "offset"), 63, "it does not lie in the constants' file, at a multiple of 64"),
-    (("constants", 0, "offset"), -64, "'offset' is -64"),
-    (("constants", 0, "offset"), 1 << 40, "it does not lie in the constants' file, at a multiple of 64"),
-    (("constants", 0, "length"), 12, "12 bytes, its elements take 16"),
-    (("constants", 0, "type", "shape"), ["n"], "a constant has a tensor type with a dtype and constant extents"),
-    (("constants", 0, "sha256"), "0" * 64, "the constants' file holds other bytes: their SHA-256 is"),
-    (("constants", 1, "name"), "b", "the name 'b' is taken"),
-    (("kernels", 0, "parameters", 0, "access"), "write", "'access' is in, out or inout"),
-    (("kernels", 0, "parameters", 0, "type", "dtype"), "f33", "expected a dtype, found f33"),
-    (("kernels", 0, "parameters", 0, "type"), {"shape": ["n"]}, "expected a dtype, found nothing"),
-    (("kernels", 0, "parameters", 0, "type"), {"dtype": 4, "shape": ["n"]}, "expected a dtype, found an integer"),
-    (("kernels", 0, "parameters", 0, "type"), "tensor", "expected a type"),
-    (("kernels", 0, "parameters", 0, "type", "shape"), 4, "expected a list of extents or null"),
-    (("kernels", 0, "parameters", 0, "type", "shape"), [1] * 2000, "2000 extents, at most 1024"),
-    (("kernels", 0, "parameters", 0, "type", "shape"), [True], "an extent is an i64"),
-    (("kernels", 0, "parameters", 0, "type", "lanes"), 4, "not implemented: buffers of vectors"),
-    (("kernels", 0, "parameters", 0, "name"), "x", "a value's name begins with %: 'x'"),
+    (("constants_file", "name"), "../m.bin", "'../m.bin' leaves this file's folder"),
+    (("constants_file", "name"), "", "constants_file.name: expected a name"),
+    (("constants_file", "bytes"), 7, "constants_file: the file has"),
+    (("constants_file",), "m.bin", "constants_file: expected an object, found a string"),
+    (("artifact",), DELETE, "'artifact' is missing"),
+    (("artifact", "bytes"), "7", "artifact.bytes: expected an integer, found a string"),
+    (("artifact", "sha256"), DELETE, "artifact: 'sha256' is missing"),
+    (("functions", ""), {}, "expected a name"),
+    ((*MAIN, "steps", "launch", "buffers"), [], "takes more"),
+    ((*MAIN, "steps", "launch", "scalars"), ["n", ["no", "n"]], "expected an operator, found no"),
+    ((*MAIN, "steps", "launch", "groups"), [1, 1], "groups: expected three axes"),
+    ((*MAIN, "steps", "launch", "callee"), "twice", "no kernel is called 'twice'"),
+    (("constants", "b", "offset"), 63, "it does not lie in the constants' file, at a multiple of 64"),
+    (("constants", "b", "offset"), -64, "'offset' is -64"),
+    (("constants", "b", "offset"), 1 << 40, "it does not lie in the constants' file, at a multiple of 64"),
+    (("constants", "b", "bytes"), 12, "12 bytes, its elements take 16"),
+    (("constants", "b", "type", "shape"), ["n"], "a constant has a tensor type with a dtype and constant extents"),
+    (("constants", "b", "sha256"), "0" * 64, "the constants' file holds other bytes: their SHA-256 is"),
+    (("kernels", "b"), {"symbols": [], "where": [], "parameters": []}, "the name 'b' is taken"),
+    (("kernels", "add", "parameters", 0, "access"), "write", "'access' is in, out or inout"),
+    (("kernels", "add", "parameters", 0, "type", "dtype"), "f33", "expected a dtype, found f33"),
+    (("kernels", "add", "parameters", 0, "type"), {"shape": ["n"]}, "expected a dtype, found nothing"),
+    (("kernels", "add", "parameters", 0, "type"), {"dtype": 4, "shape": ["n"]}, "expected a dtype, found an integer"),
+    (("kernels", "add", "parameters", 0, "type"), "tensor", "expected a type"),
+    (("kernels", "add", "parameters", 0, "type", "shape"), 4, "expected a list of extents or null"),
+    (("kernels", "add", "parameters", 0, "type", "shape"), [1] * 2000, "2000 extents, at most 1024"),
+    (("kernels", "add", "parameters", 0, "type", "shape"), [True], "an extent is an i64"),
+    (("kernels", "add", "parameters", 0, "type", "lanes"), 4, "not implemented: buffers of vectors"),
+    (("kernels", "add", "parameters", 0, "name"), "x", "a value's name begins with %: 'x'"),
     ((*MAIN, "where", 0), "n", "expected a condition"),
     ((*MAIN, "where", 0), ["<=", "n"], "'<=' takes 2 operands"),
     ((*MAIN, "where", 0), ["near", "n", 1], "expected an operator, found near"),
@@ -166,9 +173,9 @@ CHANGES = [
     ((*MAIN, "steps", 0, "step"), "jump", "no step is called 'jump'"),
     ((*MAIN, "steps", 0, "more"), 1, "unknown member 'more'"),
     ((*MAIN, "steps", 0, "at"), 7, "'at' is [file, line, column]"),
-    ((*MAIN, "steps", "launch", "arguments", 0), "%nothing", "no value is called '%nothing' here"),
-    ((*MAIN, "steps", "launch", "arguments", 0), ["+", "%x", 1], "'%x' is no scalar"),
-    ((*MAIN, "steps", "launch", "arguments"), DELETE, "'arguments' is missing"),
+    ((*MAIN, "steps", "launch", "buffers", 0), "%nothing", "no value is called '%nothing' here"),
+    ((*MAIN, "steps", "launch", "buffers", 0), ["+", "%x", 1], "'%x' is no scalar"),
+    ((*MAIN, "steps", "launch", "buffers"), DELETE, "'buffers' is missing"),
     ((*MAIN, "steps", "launch", "callee"), "nothing", "nothing"),
     ((*MAIN, "steps", "tensor", "storage"), DELETE, "'storage' is missing"),
     ((*MAIN, "steps", "tensor", "storage"), "%x", "operand 'storage'"),

@@ -128,28 +128,19 @@ class Metal(Host):
         super().__init__(manifest, folder)
         self.library, self.barriers, self.status = library, "threadgroup_barrier" in text, np.zeros(1, "u4")
 
-    def scalars(self, scalars, symbols, values):
+    def scalars(self, dtypes, values):
         """A structure of C: symbols have 64 bits, f16 and the like are passed as f32."""
-        fields = [(f"f{i}", "i8" if "symbol" in s else DTYPES.get(s["dtype"].replace("f16", "f32"), "f4")) for i, s in enumerate(scalars)]
+        fields = [(f"f{i}", DTYPES.get(d.replace("f16", "f32"), "f4")) for i, d in enumerate(dtypes)]
         out = np.zeros((), np.dtype(fields, align=True))
-        for (name, _), scalar in zip(fields, scalars):
-            out[name] = symbols[scalar["symbol"]] if "symbol" in scalar else values[scalar["name"]]
+        for (name, _), value in zip(fields, values):
+            out[name] = value
         return out
 
-    def launch(self, kernel, arguments):
-        symbols, buffers, values = {}, [], {}
-        for parameter, argument in zip(kernel["parameters"], arguments):
-            if "symbol" in parameter:
-                symbols[parameter["symbol"]] = int(argument)
-            elif "dtype" in parameter["type"]:
-                self.bind([d if isinstance(d, str) else None for d in parameter["type"]["shape"]], argument.shape, symbols)
-                assert argument.flags.c_contiguous
-                buffers.append(argument)
-            else:
-                values[parameter["name"]] = argument
-        grid = kernel["grid"]
-        groups = [self.expr(e, symbols, {}) for e in grid["groups"]]
-        scalars = self.scalars(grid["scalars"], symbols, values)
+    def launch(self, name, buffers, scalars, groups):
+        assert all(b.flags.c_contiguous for b in buffers)
+        grid, given = self.kernels[name]["grid"], [p.get("type", {"scalar": "i64"}) for p in self.kernels[name]["parameters"]]
+        dtypes = [t["scalar"] for t in given if "scalar" in t]
+        scalars = self.scalars(dtypes + ["i64"] * (len(scalars) - len(dtypes)), scalars)
         if not all(groups):
             return
         pointers = (ctypes.c_void_p * (len(buffers) + 1))(*(b.ctypes.data for b in buffers), self.status.ctypes.data)

@@ -28,12 +28,12 @@ PLACES = {"threadgroup_position_in_grid": "(uint3)(g[0], g[1], g[2])", "thread_p
 
 
 class Metal(msl.Metal):
-    def scalars(self, scalars, symbols, values):
+    def scalars(self, dtypes, values):
         """Push constants: all but 64 bits are words, whose low bits count."""
         out = []
-        for scalar in scalars:
-            dtype = np.dtype("i8" if "symbol" in scalar else DTYPES[scalar["dtype"]])
-            bits = np.array(symbols[scalar["symbol"]] if "symbol" in scalar else values[scalar["name"]], dtype).view(f"u{dtype.itemsize}")
+        for dtype, value in zip(dtypes, values):
+            dtype = np.dtype(DTYPES[dtype])
+            bits = np.array(value, dtype).view(f"u{dtype.itemsize}")
             out.append(bits.astype("u8" if dtype.itemsize == 8 else "u4"))
         block = np.zeros((), np.dtype([(f"f{i}", b.dtype) for i, b in enumerate(out)], align=True))
         for i, bits in enumerate(out):
@@ -81,7 +81,7 @@ def translated(folder, name, source):
     check(not done.returncode, f"{name}: spirv-as: {done.stderr[-300:]}")
     with open(base + ".json") as file:
         manifest = json.load(file)
-    entries = sorted({k["grid"]["entry"] for k in manifest["kernels"]})
+    entries = sorted({k["grid"]["entry"] for k in manifest["kernels"].values()})
     text = HEAD + "struct msl_arguments { device char *device *buffers; constant char *scalars; };\n" + "".join(kernel(base, i, e) for i, e in enumerate(entries))
     library = msl.compiled(folder, name + "_cross", text, None)
     return library and Metal(manifest, folder, library, text)

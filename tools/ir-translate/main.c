@@ -59,11 +59,11 @@ struct job {
 };
 
 /* The manifest takes its place together with OUTPUT. */
-static bool write_manifest(struct job *job, ir_module *module, const char *device, ir_output *output) {
+static bool write_manifest(struct job *job, ir_module *module, const char *device, ir_slice artifact, ir_output *output) {
   ir_output *manifest = ir_output_open(job->tool.diags, job->options.manifest);
   if (!manifest) return false;
   ir_output_attach(output, manifest);
-  return ir_manifest_write(module, device, manifest);
+  return ir_manifest_write(module, device, artifact, manifest);
 }
 
 static bool write_side(struct job *job, const ir_side_file *side, ir_output *output) {
@@ -82,9 +82,10 @@ static bool write_side(struct job *job, const ir_side_file *side, ir_output *out
 static bool write_text(struct job *job, ir_module *module, const char *device, const ir_text *text, const ir_side_file *side) {
   ir_output *output = ir_output_open(job->tool.diags, job->options.output);
   if (!output) return false;
-  ir_output_bytes(output, text->at, text->length);
+  const ir_slice artifact = {text->at, text->length};
+  ir_output_bytes(output, artifact.at, artifact.length);
   bool fine = !side->pieces.count || write_side(job, side, output);
-  if (fine && (!job->options.manifest || write_manifest(job, module, device, output))) return ir_output_commit(output);
+  if (fine && (!job->options.manifest || write_manifest(job, module, device, artifact, output))) return ir_output_commit(output);
   ir_output_discard(output);
   return false;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host for manifests (docs/spec/manifest.md) that knows nothing of Rill. How a kernel is launched is its users' affair: they
-define `launch(kernel, arguments)`."""
+define `launch(name, buffers, scalars, groups)`."""
 
 import os
 
@@ -18,10 +18,9 @@ class Host:
 
     def __init__(self, manifest, folder):
         self.manifest, self.folder = manifest, folder
-        self.functions = {f["name"]: f for f in manifest["functions"]}
-        self.kernels = {k["name"]: k for k in manifest["kernels"]}
-        blob = open(os.path.join(folder, manifest["constants_file"]), "rb").read() if "constants_file" in manifest else b""
-        self.constants = {c["name"]: np.frombuffer(blob, DTYPES[c["type"]["dtype"]], offset=c["offset"], count=int(np.prod(c["type"]["shape"], dtype=int))).reshape(c["type"]["shape"]) for c in manifest["constants"]}
+        self.functions, self.kernels = manifest["functions"], manifest["kernels"]
+        blob = open(os.path.join(folder, manifest["constants_file"]["name"]), "rb").read() if "constants_file" in manifest else b""
+        self.constants = {name: np.frombuffer(blob, DTYPES[c["type"]["dtype"]], offset=c["offset"], count=int(np.prod(c["type"]["shape"], dtype=int))).reshape(c["type"]["shape"]) for name, c in manifest["constants"].items()}
 
     OPERATORS = {
         "+": lambda a, b: a + b, "*": lambda a, b: a * b, "floordiv": lambda a, b: a // b, "ceildiv": lambda a, b: -(-a // b),
@@ -117,7 +116,8 @@ class Host:
         pass
 
     def step_launch(self, step, symbols, values):
-        self.launch(self.kernels[step["callee"]], self.operands(step, "arguments", symbols, values))
+        buffers, scalars, groups = (self.operands(step, key, symbols, values) if key in step else None for key in ("buffers", "scalars", "groups"))
+        self.launch(step["callee"], buffers, scalars, groups)
 
     def step_call(self, step, symbols, values):
         return self.call(step["callee"], self.operands(step, "arguments", symbols, values))
