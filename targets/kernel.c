@@ -20,22 +20,46 @@ __attribute__((format(printf, 4, 5))) static bool cannot(ir_func *func, const ir
 
 /* --- names --- */
 
-/* What follows an underscore must not look like an escape, nor like the end of one of a model's functions. */
-static bool needs_escape(ir_slice rest) {
-  static const char *const ends[] = {"_open", "_shapes", "_close"};
-  for (size_t i = 0; i < ir_count_of(ends); i++) {
-    if (ir_slice_is(rest, ends[i])) return true;
+/* What may stand behind rill_NAME; `#` is a number. */
+static const char *const endings[] = {"_open", "_shapes", "_close", "_INPUTS", "_OUTPUTS", "_INPUT_#_RANK", "_OUTPUT_#_RANK"};
+/* What else is called rill_X: types of runtime/llvm/support/interface.h. */
+static const char *const taken[] = {"env", "model"};
+
+static bool fits(const char *pattern, ir_slice text) {
+  size_t at = 0;
+  for (; *pattern; pattern++) {
+    size_t first = at;
+    while (*pattern == '#' && at < text.length && text.at[at] >= '0' && text.at[at] <= '9') at++;
+    if (*pattern == '#' && at == first) return false;
+    if (*pattern != '#' && (at == text.length || text.at[at++] != *pattern)) return false;
   }
-  return rest.length > 1 && rest.at[1] == 'x';
+  return at == text.length;
+}
+
+/* Byte I of NAME is a letter, digit or underscore that would make another name of it: what looks like an escape, or like the
+ * end of a name of another function; the last of a name that is taken, and what follows `support` where functions of
+ * runtime/llvm/support are called so. */
+static bool needs_escape(ir_slice name, size_t i) {
+  const ir_slice rest = {name.at + i, name.length - i};
+  for (size_t k = 0; k < ir_count_of(taken) && rest.length == 1; k++) {
+    if (ir_slice_is(name, taken[k])) return true;
+  }
+  if (rest.at[0] != '_') return false;
+  for (size_t k = 0; k < ir_count_of(endings); k++) {
+    if (fits(endings[k], rest)) return true;
+  }
+  bool support = ir_slice_is((ir_slice){name.at, i}, "support");
+  return support || (rest.length > 1 && rest.at[1] == 'x');
 }
 
 const char *ir_mangled(ir_arena *arena, const ir_string *name) {
   char *text = ir_arena_alloc(arena, ir_size_add(ir_size_mul(name->length, 4), 1));
+  const ir_slice whole = {name->text, name->length};
   size_t at = 0;
   for (size_t i = 0; i < name->length; i++) {
     char c = name->text[i];
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain || (c == '_' && !needs_escape((ir_slice){name->text + i, name->length - i}))) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (plain && !needs_escape(whole, i)) {
       text[at++] = c;
       continue;
     }

@@ -57,7 +57,8 @@ typedef struct ir_funcs {
  * has no graph function with a body. Reports and returns false where a graph function is no host program (docs/spec/host.md). */
 bool ir_kernels_of(ir_arena *arena, ir_module *module, const char *target, ir_funcs *kernels);
 
-/* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape; different names stay different. */
+/* `a.b` -> `a_x2eb`: identifiers stay as they are but for what looks like an escape or like another name of
+ * a compiled model; different names stay different. */
 const char *ir_mangled(ir_arena *arena, const ir_string *name);
 
 #endif

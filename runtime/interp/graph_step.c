@@ -236,13 +236,24 @@ static ir_tensor *as_tensor(ir_interp *interp, const ir_object *object) {
   return tensor;
 }
 
+/* What TENSOR is as parameter I of FUNC: extents where that is a shape, as it is one that comes out. */
+static ir_object *as_argument(const ir_func *func, size_t i, ir_tensor *tensor) {
+  bool shape = i < func->param_count && func->params[i].type->kind == IR_TYPE_SHAPE;
+  if (!shape || tensor->dtype != IR_I64 || tensor->rank != 1) return ir_object_tensor(ir_tensor_retain(tensor));
+  int64_t *dims = ir_heap_alloc(ir_size_mul((size_t)tensor->count, sizeof *dims));
+  for (int64_t k = 0; k < tensor->count; k++) dims[k] = ir_int_from_bits(IR_I64, ir_tensor_bits(tensor, k));
+  ir_object *object = ir_object_shape((size_t)tensor->count, dims);
+  ir_heap_free(dims);
+  return object;
+}
+
 bool ir_interp_call(ir_interp *interp, const ir_func *func, size_t count, ir_tensor *const *inputs, size_t result_count, ir_tensor **results) {
   if (result_count != func->result_count) {
     return ir_interp_fail(interp, func->item.range, "'@%s' has %zu results, not %zu", func->item.name->text, func->result_count, result_count);
   }
   ir_object **arguments = ir_heap_alloc(ir_size_mul(count, sizeof *arguments));
   ir_object **objects = ir_heap_alloc(ir_size_mul(result_count, sizeof *objects));
-  for (size_t i = 0; i < count; i++) arguments[i] = ir_object_tensor(ir_tensor_retain(inputs[i]));
+  for (size_t i = 0; i < count; i++) arguments[i] = as_argument(func, i, inputs[i]);
   for (size_t i = 0; i < result_count; i++) objects[i] = NULL;
   bool ran = ir_interp_run(interp, (ir_func *)(uintptr_t)func, count, arguments, objects), ok = ran;
   size_t made = 0;

@@ -63,6 +63,7 @@ typedef int32_t rill_entry(rill_context *context, const rill_tensor *inputs, ril
 typedef struct rill_value {
   const char *name, *expected; /* EXPECTED: "has another dtype than f32" */
   int32_t rank;
+  int32_t extents; /* a shape: how many it has; a tensor: -1 */
   uint8_t code, bits; /* of its dtype, as DLPack has them; bool takes 8 bits */
 } rill_value;
 

@@ -13,9 +13,13 @@
 
 /* --- parameters and results as tensors --- */
 
-static const uint8_t codes[IR_DTYPE_COUNT] = {
-    [IR_BOOL] = 6, [IR_U8] = 1, [IR_U16] = 1, [IR_U32] = 1, [IR_U64] = 1, [IR_F16] = 2, [IR_F32] = 2, [IR_F64] = 2, [IR_BF16] = 4, [IR_F8E4M3] = 10, [IR_F8E5M2] = 12,
-};
+/* What DLPack calls it. */
+static uint8_t code_of(ir_dtype dtype) {
+  static const uint8_t of_class[] = {[IR_CLASS_BOOL] = 6, [IR_CLASS_SINT] = 0, [IR_CLASS_UINT] = 1, [IR_CLASS_FLOAT] = 2};
+  /* 2 is IEEE's: others have codes of their own. */
+  static const uint8_t special[IR_DTYPE_COUNT] = {[IR_BF16] = 4, [IR_F8E4M3] = 10, [IR_F8E5M2] = 12};
+  return special[dtype] ? special[dtype] : of_class[ir_dtypes[dtype].class];
+}
 
 static bool can_export(const ir_func *func, const char *kind, const ir_type *type, ir_diags *diags, ir_arena *arena) {
   if (type->kind == IR_TYPE_TUPLE) {
@@ -61,17 +65,19 @@ bool emit_exports_of(ir_arena *arena, const ir_func *func, emit_exports *inputs,
 /* --- descriptions --- */
 
 static LLVMValueRef describe_values(emit_unit *unit, const emit_exports *list) {
-  LLVMTypeRef members[] = {unit->ptr, unit->ptr, unit->i32, unit->i8, unit->i8};
+  LLVMTypeRef members[] = {unit->ptr, unit->ptr, unit->i32, unit->i32, unit->i8, unit->i8};
   LLVMTypeRef type = LLVMStructTypeInContext(unit->llvm, members, ir_count_of(members), 0);
   LLVMValueRef *rows = ir_new_array(unit->arena, LLVMValueRef, list->count);
   for (size_t i = 0; i < list->count; i++) {
     const emit_export *value = &list->at[i];
     const char *expected = ir_arena_printf(unit->arena, "has another dtype than %s", ir_dtype_name(value->dtype));
+    int64_t extents = value->type->kind == IR_TYPE_SHAPE ? (int64_t)value->type->count : -1;
     LLVMValueRef row[] = {
         emit_private_text(unit, value->name),
         emit_private_text(unit, expected),
         LLVMConstInt(unit->i32, value->rank, 0),
-        LLVMConstInt(unit->i8, codes[value->dtype], 0),
+        LLVMConstInt(unit->i32, (unsigned long long)extents, 1),
+        LLVMConstInt(unit->i8, code_of(value->dtype), 0),
         LLVMConstInt(unit->i8, ir_dtypes[value->dtype].bits, 0),
     };
     rows[i] = LLVMConstStructInContext(unit->llvm, row, ir_count_of(row), 0);

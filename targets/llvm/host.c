@@ -75,10 +75,19 @@ static const char *param_text(host *h, const ir_func *func, size_t i) {
   return ir_arena_printf(&h->f.arena, "parameter %zu of @%s", i, func->item.name->text);
 }
 
+/* Those of a shape come from anywhere. */
+static void check_extents(host *h, ir_range range, const char *what, const host_value *shape) {
+  for (size_t i = 0; i < shape->count; i++) {
+    const char *text = ir_arena_printf(&h->f.arena, "%s has extent {0} on axis %zu, which is out of range", what, i);
+    emit_require(&h->f, emit_is_extent(&h->f, shape->dims[i]), range, NULL, text, 1, &shape->dims[i]);
+  }
+}
+
 /* Facts of a function take its extents for what ir/simplify.h says of them. */
 static void check_sizes(host *h, ir_range range, const char *what, const host_value *value) {
   for (size_t i = 0; value->type->kind == IR_TYPE_TUPLE && i < value->count; i++) check_sizes(h, range, what, value->fields[i]);
-  if (!value->dims) return;
+  if (value->type->kind == IR_TYPE_SHAPE) check_extents(h, range, what, value);
+  if (!value->dims || value->type->kind == IR_TYPE_SHAPE) return;
   /* Tensors of this process are made with extents that are right. */
   if (h->f.unit->whole) emit_bytes(&h->f, range, what, IR_I8, 1, value->count, value->dims, ir_map_has(&h->sized, value->type));
   host_note_size(h, value->type);
@@ -420,16 +429,24 @@ static bool is_known(host *h, const ir_expr *expr) {
   return true;
 }
 
-static void write_extents(host *h, LLVMValueRef outputs, size_t *at, const ir_type *type) {
-  for (size_t i = 0; type->kind == IR_TYPE_TUPLE && i < type->count; i++) write_extents(h, outputs, at, ir_type_field(type, i));
+/* Extents that are known and that no tensor has are refused, as the run would. */
+static void write_extents(host *h, LLVMValueRef outputs, size_t *at, const char *what, const ir_type *type) {
+  for (size_t i = 0; type->kind == IR_TYPE_TUPLE && i < type->count; i++) write_extents(h, outputs, at, what, ir_type_field(type, i));
   if (type->kind == IR_TYPE_TUPLE) return;
   LLVMValueRef dims = load_member(h, outputs, (*at)++, 1);
   if (type->kind == IR_TYPE_SHAPE) LLVMBuildStore(B, emit_i64(h->f.unit, (int64_t)type->count), dims);
-  for (size_t i = 0; ir_is_tensor(type) && i < type->count; i++) {
+  if (!ir_is_tensor(type)) return;
+  ir_range range = h->f.source->item.range;
+  LLVMValueRef *extents = ir_new_array(&h->f.arena, LLVMValueRef, type->count + 1);
+  size_t count = 0;
+  for (size_t i = 0; i < type->count; i++) {
     const ir_expr *expr = ir_type_dim(type, i);
     bool known = expr && is_known(h, expr);
-    LLVMBuildStore(B, known ? host_extent(h, h->f.source->item.range, expr) : emit_i64(h->f.unit, -1), host_number_at(h, dims, i));
+    LLVMValueRef extent = known ? host_extent(h, range, expr) : emit_i64(h->f.unit, -1);
+    LLVMBuildStore(B, extent, host_number_at(h, dims, i));
+    if (known) extents[count++] = extent;
   }
+  emit_bytes(&h->f, range, what, IR_I8, 1, count, extents, ir_map_has(&h->sized, type));
 }
 
 LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func) {
@@ -445,7 +462,10 @@ LLVMValueRef emit_host_shapes(emit_unit *unit, ir_func *func) {
     h.f.proofs.facts = ir_func_facts(func);
     host_check_bcasts(&h, func->item.range);
     size_t at = 0;
-    for (size_t i = 0; i < func->result_count; i++) write_extents(&h, LLVMGetParam(function, 2), &at, func->results[i]);
+    for (size_t i = 0; i < func->result_count; i++) {
+      const char *what = ir_arena_printf(&h.f.arena, "result %zu of @%s", i, func->item.name->text);
+      write_extents(&h, LLVMGetParam(function, 2), &at, what, func->results[i]);
+    }
   }
   bool fine = !h.f.failed;
   emit_function_end(&h.f);

@@ -41,7 +41,5 @@ char *emit_error_text(LLVMErrorRef error);
 extern const char emit_forms[]; /* of `translate`, see runtime/plugin.h */
 /* A whole module in one of the forms of ir_plugin's `translate`; false after a report. */
 bool emit_program_bytes(ir_module *module, const ir_target_options *options, ir_text *out);
-/* The C header of a module: only its signatures matter. */
-bool emit_header(ir_module *module, ir_text *out);
 
 #endif

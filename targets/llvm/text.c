@@ -31,20 +31,6 @@ static bool write(emit_program *program, const ir_target_options *options, emit_
   return fine;
 }
 
-bool emit_program_bytes(ir_module *module, const ir_target_options *options, ir_text *out) {
-  static const char *const forms[] = {[EMIT_TEXT] = "ll", [EMIT_BITCODE] = "bc", [EMIT_ASSEMBLY] = "asm", [EMIT_OBJECT] = "obj"};
-  size_t form = 0;
-  while (options->form && form < ir_count_of(forms) && strcmp(options->form, forms[form])) form++;
-  if (form == ir_count_of(forms)) return emit_header(module, out);
-  ir_arena arena = {0};
-  emit_program program = {.module = module, .arena = &arena, .checked = options->checked};
-  bool fine = emit_target_find(module->context->diags, &arena, options->triple, options->cpu, &program.target) &&
-              write(&program, options, (emit_form)form, out);
-  emit_target_free(&program.target);
-  ir_arena_free(&arena);
-  return fine;
-}
-
 /* --- the header --- */
 
 /* TEXT inside of a comment. */
@@ -71,7 +57,7 @@ static bool declare(ir_text *out, ir_arena *arena, const ir_func *func) {
   emit_exports inputs = {0}, outputs = {0};
   if (!emit_exports_of(arena, func, &inputs, &outputs)) return false;
   const char *name = emit_export_name(arena, func);
-  ir_text_put(out, "\n/* @");
+  ir_text_put(out, "/* @");
   put_comment(out, func->item.name->text);
   ir_text_put(out, "\n");
   describe(out, arena, "input", &inputs);
@@ -109,26 +95,64 @@ static const char using_it[] =
 
 static bool is_shown(const ir_func *func) { return func->item.kind == IR_ITEM_FUNC && !(func->item.flags & IR_ITEM_PRIVATE); }
 
-/* A name that headers of other modules hardly have: that of the first function. */
-static const char *guard_of(ir_arena *arena, ir_module *module) {
-  ir_each_body(func, module) {
-    if (is_shown(func)) return ir_arena_printf(arena, "RILL_HEADER_%s", emit_export_name(arena, func));
-  }
-  return "RILL_HEADER_NONE";
+/* Two models with functions of one name cannot be linked into one program; their headers say so. */
+static bool declare_once(ir_text *out, ir_arena *arena, const ir_func *func) {
+  const char *name = emit_export_name(arena, func);
+  ir_text_printf(out, "\n#ifdef RILL_DECLARED_%s\n", name);
+  ir_text_printf(out, "#error \"%s is declared twice: headers of two models that name a function alike do not go into one program\"\n", name);
+  ir_text_printf(out, "#else\n#define RILL_DECLARED_%s\n", name);
+  bool fine = declare(out, arena, func);
+  ir_text_put(out, "#endif\n");
+  return fine;
 }
 
-bool emit_header(ir_module *module, ir_text *out) {
+/* False, reported, where MODULE offers nothing to a program. */
+static bool has_public(ir_module *module) {
+  ir_each_body(func, module) {
+    if (is_shown(func)) return true;
+  }
+  static const char text[] = "no public graph function: a program could call nothing of this module";
+  ir_diags *diags = module->context->diags;
+  /* Passes may have removed all that there was. */
+  if (module->first && module->first->range.begin) ir_error(diags, module->first->range, "%s", text);
+  else ir_error_in(diags, "llvm", "%s", text);
+  return false;
+}
+
+static bool write_header(ir_module *module, ir_text *out) {
   ir_arena arena = {0};
+  ir_text body = {0};
   bool fine = true;
+  ir_each_body(func, module) {
+    if (is_shown(func) && fine) fine = declare_once(&body, &arena, func);
+  }
+  /* A name that only headers with the same contents have. */
+  unsigned long long guard = ir_hash_bytes(body.at, body.length);
   ir_text_put(out, emit_interface_text);
-  const char *guard = guard_of(&arena, module);
-  ir_text_printf(out, "\n#ifndef %s\n#define %s\n", guard, guard);
+  ir_text_printf(out, "\n#ifndef RILL_HEADER_%016llx\n#define RILL_HEADER_%016llx\n", guard, guard);
   ir_text_put(out, using_it);
   ir_text_put(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-  ir_each_body(func, module) {
-    if (is_shown(func) && fine) fine = declare(out, &arena, func);
-  }
+  ir_text_bytes(out, body.at, body.length);
   ir_text_put(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+  ir_text_free(&body);
+  ir_arena_free(&arena);
+  return fine;
+}
+
+/* --- what a caller asks for --- */
+
+bool emit_program_bytes(ir_module *module, const ir_target_options *options, ir_text *out) {
+  static const char *const forms[] = {[EMIT_TEXT] = "ll", [EMIT_BITCODE] = "bc", [EMIT_ASSEMBLY] = "asm", [EMIT_OBJECT] = "obj"};
+  size_t form = 0;
+  while (options->form && form < ir_count_of(forms) && strcmp(options->form, forms[form])) form++;
+  /* Other forms are for looking at, too. */
+  if (form >= EMIT_OBJECT && !has_public(module)) return false;
+  if (form == ir_count_of(forms)) return write_header(module, out);
+  ir_arena arena = {0};
+  emit_program program = {.module = module, .arena = &arena, .checked = options->checked};
+  bool fine = emit_target_find(module->context->diags, &arena, options->triple, options->cpu, &program.target) &&
+              write(&program, options, (emit_form)form, out);
+  emit_target_free(&program.target);
   ir_arena_free(&arena);
   return fine;
 }

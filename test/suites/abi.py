@@ -215,11 +215,13 @@ def test_refused(library):
               f"{message}: {status} {host.messages}")
     host.messages.clear()
     made = [tensor(shape=[0, 0], dtype=np.float32), tensor(shape=[0], dtype=np.float32)]
-    check(model.run([tensor(x), tensor(f32(3, 5))], made) == FAILED, "extents that contradict")
+    for run in (model.run, model.shapes):
+        host.messages.clear()
+        check(run([tensor(x), tensor(f32(3, 5))], made) == INVALID and [code for code, _ in host.messages] == [INVALID], f"extents that contradict: {run}")
     check(len(host.messages) == 1 and "has extent 3 on axis 0, expected 4 = m" in host.messages[0][1], f"contradiction: {host.messages}")
     check(made[0].data is None and made[1].data is None, "nothing is made for a failed call")
     host.messages.clear()
-    check(model.run([tensor(f32(3, 0)), tensor(f32(0, 5))], made) == FAILED and "'m >= 1' does not hold" in host.messages[0][1], f"where: {host.messages}")
+    check(model.run([tensor(f32(3, 0)), tensor(f32(0, 5))], made) == INVALID and "'m >= 1' does not hold" in host.messages[0][1], f"where: {host.messages}")
     check(model.run([tensor(x), tensor(w)], [tensor(a), tensor(b)]) == OK, "a model works on after failures")
     model.close()
     check(not host.live, "refused: nothing left")
@@ -243,6 +245,107 @@ def test_refused(library):
     host = Host()
     handle = c.c_void_p()
     check(library.rill_chain_open(c.byref(host.env), b"side", c.byref(handle)) == INVALID and "side file" in host.messages[0][1], "a side file")
+
+
+SIZES = """
+rill 1
+module {
+  func @of(%s: shape[n, m], %x: f32[n]) -> (f32[n, m], shape[m, n]) {
+    %0 = expand_dims(%x, axis=[1])
+    %1 = broadcast_to(%0, shape=[n, m])
+    %2 = shape(m, n)
+    return %1, %2
+  }
+  func @spread(%x: f32[], n: i64) -> f32[n] {
+    %0 = broadcast_to(%x, shape=[n])
+    return %0
+  }
+}
+"""
+
+
+def test_sizes(folder):
+    """Extents that come as data: as many as the type has are read, and what no tensor has is refused, by both functions."""
+    library, host = build(folder, "sizes", SIZES, "native"), Host()
+    model, x = Model(library, "of", host), np.array([1.5, -2.0], np.float32)
+
+    def outputs():
+        return [tensor(shape=[-7, -7], dtype=np.float32), tensor(shape=[-7], dtype=np.int64)]
+
+    wide = np.array([2, 9, 3, 9])
+    for s in (tensor(np.array([2, 3])), strided(wide[::2]), tensor(np.frombuffer(b"1" + np.array([2, 3]).tobytes(), np.uint8)[1:].view(np.int64))):
+        made = outputs()
+        check(model.shapes([s, tensor(x)], made) == OK and list(made[0].shape[:2]) == [2, 3] and made[1].shape[0] == 2, f"shapes: {host.messages}")
+        check(model.run([s, tensor(x)], made) == OK and np.array_equal(read(made[0], np.float32), [[1.5] * 3, [-2.0] * 3]), f"run: {host.messages}")
+        check(np.array_equal(read(made[1], np.int64), [3, 2]), "a shape comes out")
+        for t in made:
+            host.free(None, t.data)
+    refused = [(np.array([2]), "input 's' has extent 1, expected 2"), (np.array([], np.int64), "input 's' has extent 0, expected 2"),
+               (np.array([2, 3, 1]), "input 's' has extent 3, expected 2"), (np.array([2, -3]), "'s' of @of has extent -3 on axis 1, which is out of range"),
+               (np.array([2, 1 << 60]), f"'s' of @of has extent {1 << 60} on axis 1, which is out of range"),
+               (np.array([3, 3]), "'x' of @of has extent 2 on axis 0, expected 3 = n")]
+    for s, message in refused:
+        for run in (model.shapes, model.run):
+            host.messages.clear()
+            made = outputs()
+            status = run([tensor(s), tensor(x)], made)
+            check(status == INVALID and len(host.messages) == 1 and message in host.messages[0][1], f"{message}: {status} {host.messages}")
+            check(made[0].data is None and made[0].shape[0] == -7, f"{message}: outputs stay as they are")
+    host.messages.clear()
+    none = tensor(shape=[2], dtype=np.int64)
+    check(model.shapes([none, tensor(x)], outputs()) == INVALID and "input 's' has no data" in host.messages[0][1], "a shape without data")
+    model.close()
+    model = Model(library, "spread", host)
+    for n, code in ((4, OK), (0, OK), (-1, INVALID), (1 << 60, INVALID), (-(1 << 63), INVALID)):
+        made = [tensor(shape=[-7], dtype=np.float32)]
+        for run in (model.shapes, model.run):
+            host.messages.clear()
+            status = run([tensor(np.array(2.5, np.float32)), tensor(np.array(n))], made)
+            check(status == code and made[0].shape[0] == (-7 if code else n), f"n = {n}: {status} {host.messages}")
+            check(not code or f"result 0 of @spread cannot have the extents [{n}]" in host.messages[0][1], f"n = {n}: {host.messages}")
+        if not code:
+            check(np.array_equal(read(made[0], np.float32), [2.5] * n), f"n = {n}: values")
+            host.free(None, made[0].data)
+    model.close()
+    check(not host.live, "sizes: nothing left")
+
+
+# DLPack's codes, as dlpack.h numbers them, with the bits of an element.
+CODES = {"bool": (6, 8), "i4": (0, 4), "i8": (0, 8), "i16": (0, 16), "i32": (0, 32), "i64": (0, 64), "u4": (1, 4), "u8": (1, 8), "u16": (1, 16),
+         "u32": (1, 32), "u64": (1, 64), "f16": (2, 16), "bf16": (4, 16), "f32": (2, 32), "f64": (2, 64), "f8e4m3": (10, 8), "f8e5m2": (12, 8)}
+
+
+def test_codes(folder):
+    """Each dtype goes in and comes out under its code, and under no other."""
+    functions = "".join(f"  func @{name}(%x: {name}[n]) -> {name}[n] {{\n    return %x\n  }}\n" for name in CODES)
+    library, host = build(folder, "codes", f"rill 1\nmodule {{\n{functions}}}\n", "native"), Host()
+    for name, (code, bits) in CODES.items():
+        model, data = Model(library, name, host), np.arange(6 * bits // 8, dtype=np.uint8) & 1
+        for given in range(16):
+            result = np.full_like(data, 255)
+            x, y = tensor(data, shape=[6]), tensor(result, shape=[6])
+            x.code, x.bits, y.code, y.bits = given, bits, code, bits
+            fits = given == code or (name, given) == ("bool", 1)
+            check(model.run([x], [y]) == (OK if fits else INVALID), f"{name} under code {given}: {host.messages[-1:]}")
+            check(np.array_equal(result, data) == fits, f"{name} under code {given}: bits")
+        model.close()
+    check(not host.live, "codes: nothing left")
+
+
+def test_careless_hosts(library):
+    """A parallel_for that calls other bodies than it was told to is found out."""
+    ways = {"none": lambda n: [], "all but one": lambda n: range(n - 1), "one twice": lambda n: [*range(n), 0], "one for another": lambda n: [*range(1, n), 1],
+            "one too many": lambda n: range(n + 1), "each once": lambda n: [*range(1, n), 0]}
+    x, w = f32(700, 300), f32(300, 5, seed=2)
+    for what, order in ways.items():
+        host = Host(1)
+        host.order = order
+        model = Model(library, "chain", host)
+        status = model.run([tensor(x), tensor(w)], [tensor(shape=[0, 0], dtype=np.float32), tensor(np.zeros(700, np.float32))])
+        told = [message for code, message in host.messages if code == FAILED and "parallel_for did not run each of" in message]
+        check((status, len(told), len(host.messages)) == ((OK, 0, 0) if what == "each once" else (FAILED, 1, 1)), f"{what}: {status} {host.messages}")
+        model.close()
+        check(len(host.live) == (status == OK), f"{what}: nothing left")
 
 
 HALVES = """
@@ -374,6 +477,9 @@ def main():
         test_kinds(library)
         test_later(library)
         test_refused(library)
+        test_careless_hosts(library)
+        test_sizes(folder)
+        test_codes(folder)
         test_halves(folder)
         test_side(folder)
     return report("abi")

@@ -17,7 +17,8 @@ typedef struct {
   int32_t device_id;
 } DLDevice;
 typedef struct {
-  uint8_t code; /* 0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool (8 bits; unsigned of 8 bits is taken for it) */
+  uint8_t code; /* 0 signed, 1 unsigned, 2 float (f16, f32, f64), 4 bf16, 6 bool (8 bits; unsigned of 8 bits is taken for it),
+                   10 f8e4m3 (DLPack's float8_e4m3fn), 12 f8e5m2 */
   uint8_t bits;
   uint16_t lanes;
 } DLDataType;
@@ -34,9 +35,9 @@ typedef struct {
 
 enum {
   RILL_OK = 0,
-  RILL_INVALID = 1, /* an argument is not what the model takes */
+  RILL_INVALID = 1, /* an argument is not what the model takes: dtype, axes, extents, `where` */
   RILL_MEMORY = 2,  /* there was none */
-  RILL_FAILED = 3   /* a check of the model failed while it ran */
+  RILL_FAILED = 3   /* a check of the model failed while it ran, or parallel_for did not do what it has to */
 };
 
 /* What a model takes from its host. A member that is NULL stands for a plain default; so does a NULL rill_env. */
@@ -46,7 +47,7 @@ typedef struct rill_env {
   /* At least BYTES, aligned to ALIGN (a power of two, at most 64); NULL where there are none. */
   void *(*alloc)(void *user, size_t bytes, size_t align);
   void (*free)(void *user, void *memory);
-  /* Calls BODY(data, i) for every i below COUNT, in any order, from any thread, and returns when all are done. */
+  /* Calls BODY(data, i) exactly once for every i below COUNT, in any order, from any thread, and returns when all are done. */
   void (*parallel_for)(void *user, size_t count, void (*body)(void *data, size_t i), void *data);
   /* Told about every failure: one of the codes above, and what is wrong. */
   void (*error)(void *user, int code, const char *message);

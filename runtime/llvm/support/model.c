@@ -20,6 +20,7 @@ struct rill_model {
   int64_t *dims;   /* of the outputs, one after the other */
   bool *ours;      /* outputs whose memory was made for this call */
   int code;        /* of the last failure */
+  int failing;     /* the code of checks that emitted code makes now */
 };
 
 /* --- the host's functions --- */
@@ -196,23 +197,39 @@ static void fail(rill_context *context, const rill_failure *failure, const int64
       put_char(&m, *at);
     }
   }
-  tell(model, RILL_FAILED, &m);
+  tell(model, model->failing, &m);
 }
 
 /* --- threads --- */
+
+enum { MOST_CHUNKS = 64 };
 
 struct sharing {
   rill_context context; /* for the threads: without a voice, so that what a failure says does not depend on who came first */
   rill_body *body;
   void *data;
   int64_t count, chunks;
-  int failed;
+  int failed, wrong;     /* wrong: a chunk was asked for that had begun, or that there is not */
+  int state[MOST_CHUNKS]; /* of each */
 };
+enum { BEGUN = 1, DONE = 2 };
 
 static void run_chunk(void *data, size_t i) {
   struct sharing *s = data;
+  if (i >= (size_t)s->chunks || __atomic_exchange_n(&s->state[i], BEGUN, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&s->wrong, 1, __ATOMIC_RELAXED);
+    return;
+  }
   int64_t begin = s->count * (int64_t)i / s->chunks, end = s->count * ((int64_t)i + 1) / s->chunks;
   if (s->body(&s->context, s->data, begin, end)) __atomic_store_n(&s->failed, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&s->state[i], DONE, __ATOMIC_RELEASE);
+}
+
+/* The host's parallel_for has kept what it promises. */
+static bool all_ran(struct sharing *s) {
+  bool all = !__atomic_load_n(&s->wrong, __ATOMIC_RELAXED);
+  for (int64_t i = 0; i < s->chunks; i++) all &= __atomic_load_n(&s->state[i], __ATOMIC_ACQUIRE) == DONE;
+  return all;
 }
 
 static void say_nothing(rill_context *context, const rill_failure *failure, const int64_t *values) {
@@ -221,15 +238,25 @@ static void say_nothing(rill_context *context, const rill_failure *failure, cons
   (void)values;
 }
 
+static int report_parallel(rill_model *model, int64_t count) {
+  message m = {.length = 0};
+  put(&m, model->info->name);
+  put(&m, ": the environment's parallel_for did not run each of ");
+  put_number(&m, count);
+  put(&m, " bodies exactly once before it returned");
+  return tell(model, RILL_FAILED, &m);
+}
+
 /* The host does not say how many threads it has: chunks of some ten microseconds, but not too many. */
 static int32_t parallel(rill_context *context, int64_t count, int64_t cost, rill_body *body, void *data) {
-  enum { LEAST = 1 << 15, MOST_CHUNKS = 64 };
+  enum { LEAST = 1 << 15 };
   rill_model *model = (rill_model *)context;
   int64_t rounds = cost >= LEAST ? 1 : LEAST / (cost > 0 ? cost : 1), chunks = count / rounds;
   if (chunks > MOST_CHUNKS) chunks = MOST_CHUNKS;
   if (chunks < 2) return body(context, data, 0, count);
   struct sharing s = {.context = {.fail = say_nothing}, .body = body, .data = data, .count = count, .chunks = chunks};
   model->env.parallel_for(model->env.user, (size_t)chunks, run_chunk, &s);
+  if (!all_ran(&s)) return report_parallel(model, chunks);
   /* Once more in order: the first failure is the one that is told. */
   return s.failed ? body(context, data, 0, count) : 0;
 }
@@ -297,8 +324,10 @@ static int take_input(rill_model *model, int64_t i, const DLTensor *in, bool val
   int64_t count = count_of(in->shape, in->ndim), size = size_of(value);
   if (count < 0) return refuse(model, "input", value, "has extents that no tensor has");
   char *data = data_of(in);
+  bool shape = value->extents >= 0;
+  if (shape && count != value->extents) return refuse_numbers(model, "input", value, "extent", count, value->extents);
   model->inputs[i] = (rill_tensor){data, in->shape};
-  if (!values && value->rank) return RILL_OK;
+  if (!values && value->rank && !shape) return RILL_OK;
   if (!data && count) return refuse(model, "input", value, "has no data");
   bool aligned = (uintptr_t)data % (uint64_t)size == 0;
   if (!count || (aligned && is_dense(in))) return RILL_OK;
@@ -332,7 +361,7 @@ static int prepare(rill_model *model, DLTensor *const *in, bool values) {
     model->outputs[i] = (rill_tensor){NULL, dims};
     dims += model->info->outputs[i].rank;
   }
-  model->code = RILL_FAILED;
+  model->code = model->failing = RILL_INVALID;
   return model->info->shapes(&model->context, model->inputs, model->outputs) ? model->code : RILL_OK;
 }
 
@@ -456,7 +485,7 @@ int32_t rill_support_run(rill_model *model, DLTensor *const *in, DLTensor *const
   int status = prepare(model, in, true);
   if (!status) status = settle_outputs(model, in, out);
   if (!status) {
-    model->code = RILL_FAILED;
+    model->code = model->failing = RILL_FAILED;
     if (model->info->run(&model->context, model->inputs, model->outputs)) status = model->code;
   }
   if (!status) status = finish_outputs(model, out);

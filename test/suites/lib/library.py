@@ -28,10 +28,10 @@ class Env(c.Structure):
 
 
 class Host:
-    """Counts what is allocated and fills it with NaN; keeps the last message. FAIL_AT: that allocation is refused."""
+    """Counts what is allocated and fills it with NaN; keeps the last message. FAIL_AT: that allocation is refused; ORDER: of the bodies that parallel_for runs."""
 
     def __init__(self, threads=0):
-        self.threads, self.chunks = threads, 0
+        self.threads, self.chunks, self.order = threads, 0, lambda count: range(count)[::-1]
         self.live, self.total, self.fail_at, self.messages = {}, 0, None, []
         self.env = Env(1, None, ALLOC(self.alloc), FREE(self.free), PARALLEL(self.parallel) if threads else PARALLEL(0), ERROR(self.error))
 
@@ -50,7 +50,7 @@ class Host:
 
     def parallel(self, _, count, body, data):
         self.chunks += count
-        order = list(range(count))[::-1]
+        order = list(self.order(count))
         workers = [threading.Thread(target=lambda part: [body(data, i) for i in part], args=(order[k::self.threads],)) for k in range(self.threads)]
         for worker in workers:
             worker.start()
