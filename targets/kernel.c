@@ -37,19 +37,19 @@ static bool fits(const char *pattern, ir_slice text) {
 }
 
 /* Byte I of NAME is a letter, digit or underscore that would make another name of it: what looks like an escape, or like the
- * end of a name of another function; the last of a name that is taken, and what follows `support` where functions of
- * runtime/llvm/support are called so. */
+ * end of a name of another function; the last of a name that is taken, or of `support` where functions of runtime/llvm/support
+ * are called so. */
 static bool needs_escape(ir_slice name, size_t i) {
   const ir_slice rest = {name.at + i, name.length - i};
   for (size_t k = 0; k < ir_count_of(taken) && rest.length == 1; k++) {
     if (ir_slice_is(name, taken[k])) return true;
   }
+  if (i == 6 && rest.length > 1 && ir_slice_is((ir_slice){name.at, 8}, "support_")) return true;
   if (rest.at[0] != '_') return false;
   for (size_t k = 0; k < ir_count_of(endings); k++) {
     if (fits(endings[k], rest)) return true;
   }
-  bool support = ir_slice_is((ir_slice){name.at, i}, "support");
-  return support || (rest.length > 1 && rest.at[1] == 'x');
+  return rest.length > 1 && rest.at[1] == 'x';
 }
 
 const char *ir_mangled(ir_arena *arena, const ir_string *name) {
