@@ -5,21 +5,18 @@
 #include "base/vec.h"
 #include "ir/infer.h"
 
-bool ir_loop_is_independent(const ir_op *loop, const ir_value *variable) {
-  const ir_op *op = ir_value_op(ir_op_operand(loop, 0));
-  if (ir_op_operand(loop, 0) == variable) return false;
-  for (size_t i = 0; op && i < op->operand_count; i++) {
-    if (ir_op_operand(op, i) == variable) return false;
-  }
-  return true;
+bool ir_loop_is_independent(const ir_op *loop, const ir_value *variable) { return !ir_value_depends(ir_op_operand(loop, 0), variable); }
+
+/* Its rounds are as many in all rounds of the loops around it. */
+static bool joins(const ir_tower *tower, const ir_op *loop) {
+  bool same = tower->count < ir_count_of(tower->loops) && ir_loop_has_mode(loop, "parallel");
+  for (size_t i = 0; i < tower->count; i++) same &= ir_loop_is_independent(loop, ir_loop_variable(tower->loops[i]));
+  return same;
 }
 
 ir_tower ir_tower_find(ir_func *func) {
   ir_tower tower = {0};
-  for (ir_op *loop = ir_loop_only(func->body); loop && ir_loop_has_mode(loop, "parallel") && tower.count < ir_count_of(tower.loops); loop = ir_loop_only(ir_op_region(loop, 0))) {
-    if (tower.count && !ir_loop_is_independent(loop, ir_loop_variable(tower.loops[tower.count - 1]))) break;
-    tower.loops[tower.count++] = loop;
-  }
+  for (ir_op *loop = ir_loop_only(func->body); loop && joins(&tower, loop); loop = ir_loop_only(ir_op_region(loop, 0))) tower.loops[tower.count++] = loop;
   return tower;
 }
 
