@@ -263,7 +263,10 @@ bool ir_interp_call(ir_interp *interp, const ir_func *func, size_t count, ir_ten
     ok = ir_interp_fail(interp, func->item.range, "result %zu of '@%s' is no tensor", made, func->item.name->text);
     break;
   }
-  for (size_t i = 0; !ok && i < made; i++) ir_tensor_release(results[i]);
+  for (size_t i = 0; !ok && i < made; i++) {
+    ir_tensor_release(results[i]);
+    results[i] = NULL;
+  }
   ir_release_objects(arguments, count);
   if (ran) ir_release_objects(objects, result_count);
   else ir_heap_free(objects);
