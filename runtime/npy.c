@@ -378,11 +378,3 @@ bool ir_npy_put(ir_diags *diags, ir_output *output, const char *name, const ir_n
   ir_text_free(&text);
   return ir_output_ok(output);
 }
-
-bool ir_npy_write(ir_diags *diags, const char *path, const ir_npy *array) {
-  ir_output *output = ir_output_open(diags, path);
-  if (!output) return false;
-  if (ir_npy_put(diags, output, path, array)) return ir_output_commit(output);
-  ir_output_discard(output);
-  return false;
-}

@@ -27,8 +27,6 @@ bool ir_npy_parse(ir_diags *diags, ir_arena *arena, const char *name, const uint
 /* Writes format 1.0, byte for byte what np.save of NumPy 1.23 and later writes. False after a report where the element
  * type has no name in NumPy (bf16, f8, i4, u4), or where SIZE is not that of DIMS. */
 bool ir_npy_put(ir_diags *diags, ir_output *output, const char *name, const ir_npy *array);
-/* ir_npy_put into a file of its own (base/output.h). */
-bool ir_npy_write(ir_diags *diags, const char *path, const ir_npy *array);
 
 /* COUNT elements of DIMS, and their bytes; false where either passes 63 bits, even if another extent is 0. */
 bool ir_npy_extent(ir_dtype dtype, int rank, const int64_t *dims, int64_t *count, int64_t *bytes);

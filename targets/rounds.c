@@ -4,8 +4,7 @@
 #include "targets/kernel.h"
 #include "targets/proofs.h"
 
-enum { MOST_DIGITS = 40 };
-#define MOST (INT64_C(1) << MOST_DIGITS) /* of rounds: where counting ends */
+#define MOST (INT64_C(1) << 40) /* rounds: where counting ends */
 
 static int64_t sum(int64_t a, int64_t b) { return a + b < MOST ? a + b : MOST; }
 static int64_t product(int64_t a, int64_t b) { return !a || b < MOST / a ? a * b : MOST; }

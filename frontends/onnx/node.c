@@ -294,9 +294,7 @@ bool ir_onnx_require(ir_onnx_node *n, const ir_expr *condition) {
 }
 
 bool ir_onnx_require_equal(ir_onnx_node *n, const ir_expr *a, const ir_expr *b) {
-  ir_context *context = n->im->context;
-  ir_proof equal = ir_prove_equal(context, ir_func_facts(n->im->func), a, b);
-  return equal == IR_UNKNOWN ? ir_onnx_require(n, ir_expr_binary(context, IR_S_EQ, a, b)) : equal == IR_PROVEN;
+  return ir_onnx_require(n, ir_expr_binary(n->im->context, IR_S_EQ, a, b));
 }
 
 bool ir_onnx_spreads_to(ir_onnx_node *n, const ir_value *one, const ir_value *other, const ir_value *result) {

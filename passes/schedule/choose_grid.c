@@ -71,7 +71,7 @@ static int64_t tile_of(int64_t rounds, int64_t most) {
   if (rounds < 2 || most < 2) return 0;
   if (rounds <= most) return rounds;
   for (int64_t tile = most; tile > most / 2; tile--) {
-    if (rounds % tile == 0 && tile > 1) return tile;
+    if (rounds % tile == 0) return tile;
   }
   return most;
 }

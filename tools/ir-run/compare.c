@@ -215,7 +215,7 @@ ir_executor *ir_executor_compare(ir_tool *tool, ir_module *module, const ir_comp
   struct comparing *c = ir_new(&tool->arena, struct comparing);
   *c = (struct comparing){.base = {compare_run, compare_stats, compare_free}, .tool = tool, .module = module, .tolerance = tolerance, .folder = folder};
   if (!set_apart(c)) return NULL;
-  const ir_interp_options settings = {.checked = options->checked != 2, .measured = options->measured, .launch = launch, .user = c};
+  const ir_interp_options settings = {.checked = options->checked != IR_CHECKED_OFF, .measured = options->measured, .launch = launch, .user = c};
   c->host = ir_interp_new(module, &settings);
   bool fine = true;
   for (size_t i = 0; i < IR_COMPARED; i++) {

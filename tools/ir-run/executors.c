@@ -22,7 +22,7 @@ static void interp_free(ir_executor *executor) { ir_interp_free(((struct on_inte
 ir_executor *ir_executor_interp(ir_tool *tool, ir_module *module, const ir_executor_options *options) {
   struct on_interp *self = ir_new(&tool->arena, struct on_interp);
   self->base = (ir_executor){interp_run, interp_stats, interp_free};
-  const ir_interp_options settings = {.checked = options->checked != 2, .measured = options->measured, .max_bytes = (int64_t)options->max_bytes, .max_steps = options->max_steps};
+  const ir_interp_options settings = {.checked = options->checked != IR_CHECKED_OFF, .measured = options->measured, .max_bytes = (int64_t)options->max_bytes, .max_steps = options->max_steps};
   self->interp = ir_interp_new(module, &settings);
   return &self->base;
 }
@@ -54,7 +54,7 @@ ir_executor *ir_executor_plugin(ir_tool *tool, ir_module *module, const char *na
   self->base = (ir_executor){plugin_run, plugin_stats, plugin_free};
   self->plugin = ir_plugin_load(tool->diags, name);
   if (!self->plugin) return NULL;
-  const ir_target_options settings = {.checked = options->checked == 1, .run_threads = options->threads, .measured = options->measured, .cache = options->cache, .device = options->device, .max_bytes = options->max_bytes};
+  const ir_target_options settings = {.checked = options->checked == IR_CHECKED_ON, .run_threads = options->threads, .measured = options->measured, .cache = options->cache, .device = options->device, .max_bytes = options->max_bytes};
   self->program = self->plugin->compile(module, &settings);
   return self->program ? &self->base : NULL;
 }

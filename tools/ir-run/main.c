@@ -21,7 +21,6 @@ static const int pairs[][IR_COMPARED] = {
     {ON_INTERP, ON_INTERP}, {ON_INTERP, ON_LLVM}, {ON_INTERP, ON_OPENCL}, {ON_INTERP, ON_VULKAN}, {ON_LLVM, ON_OPENCL}, {ON_LLVM, ON_VULKAN}, {ON_OPENCL, ON_VULKAN},
 };
 enum { STATS_OFF, STATS_TEXT, STATS_JSON };
-enum { CHECKED_DEFAULT, CHECKED_ON, CHECKED_OFF };
 
 struct options {
   int target;
@@ -188,7 +187,7 @@ static ir_executor *comparison(struct job *job, ir_module *module, const ir_exec
 
 static ir_executor *executor_of(struct job *job, ir_module *module) {
   const struct options *options = &job->options;
-  const ir_executor_options settings = {.checked = options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps, .device = options->device};
+  const ir_executor_options settings = {.checked = (ir_checked)options->checked, .cache = options->cache, .measured = options->stats != STATS_OFF, .threads = (unsigned)options->threads, .max_bytes = options->max_bytes, .max_steps = options->max_steps, .device = options->device};
   bool loose = ir_args_given(&job->args, &options->rtol) || ir_args_given(&job->args, &options->atol);
   const ir_tolerance tolerance = {options->rtol, options->atol, !loose};
   if (options->compare) return comparison(job, module, &settings, tolerance);
@@ -241,12 +240,13 @@ static bool check(struct job *job) {
     int64_t number;
     if (!ir_bind_parse(job->tool.diags, "ir-run", options->bind.at[i], &symbol, &number)) return false;
   }
-  bool on_device = options->compare ? pair_of(job)[1] >= ON_OPENCL : options->target >= ON_OPENCL;
-  if (options->device && !on_device && !options->list_devices) {
+  /* The first of a pair is the one that can check. */
+  int first = options->compare ? pair_of(job)[0] : options->target, last = options->compare ? pair_of(job)[1] : options->target;
+  if (options->device && last < ON_OPENCL && !options->list_devices) {
     ir_error_in(job->tool.diags, "ir-run", "option '--device' is for --target=opencl and vulkan");
     return false;
   }
-  if (on_device && options->checked == CHECKED_ON && !options->compare) {
+  if (first >= ON_OPENCL && options->checked == IR_CHECKED_ON) {
     ir_error_in(job->tool.diags, "ir-run", "option '--checked=on' is for interp and llvm: kernels of devices do not check indices and divisors");
     return false;
   }

@@ -35,8 +35,9 @@ struct ir_executor {
   ir_run_stats (*stats)(ir_executor *executor); /* of the last run, where it is measured; until the next */
   void (*free)(ir_executor *executor);
 };
+typedef enum ir_checked { IR_CHECKED_DEFAULT, IR_CHECKED_ON, IR_CHECKED_OFF } ir_checked; /* default: as the executor does */
 typedef struct ir_executor_options {
-  int checked; /* 0: the executor's default, 1 on, 2 off */
+  ir_checked checked;
   const char *cache; /* a folder; NULL: none */
   bool measured;
   uint64_t max_bytes, max_steps; /* budgets of a run; 0: none. Steps are counted by the interpreter alone. */
