@@ -12,6 +12,7 @@ int dlclose(void *library) {
 
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
-  return "leak:libRusticlOpenCL\nleak:libpocl\nleak:libvulkan\nleak:libVkLayer\nleak:pipe_swrast\nleak:libgallium\nleak:libLLVM\nleak:libOpenCL\nleak:_dlerror_run\n";
+  return "leak:libRusticlOpenCL\nleak:libpocl\nleak:libvulkan\nleak:libVkLayer\nleak:pipe_swrast\nleak:libgallium\nleak:libLLVM\n"
+         "leak:libOpenCL\nleak:_dlerror_run\nleak:__cxa_thread_atexit_impl\n";
 }
 #endif

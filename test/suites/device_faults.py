@@ -3,9 +3,7 @@
 """Drivers that lack something, refuse something or lose their device: ir-run names what is wrong and ends with status 1. A
 preloaded library (lib/faults.c) makes the drivers of this machine be so."""
 
-import functools
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -110,16 +108,9 @@ def shim(folder):
     return path if check(not done.returncode, done.stderr) else None
 
 
-@functools.cache
-def sanitizer():
-    """The runtime of AddressSanitizer that the tools are linked with, which wants to be the first; nothing where they are not."""
-    found = re.search(r"=> (\S*libasan\S*)", subprocess.run(["ldd", os.path.join(BUILD, "bin/ir-run")], capture_output=True, text=True, check=True).stdout)
-    return found[1] if found else ""
-
-
 def run(folder, library, executor, function, fault):
     command = [os.path.join(BUILD, "bin/ir-run"), "m.rill", "--entry=" + function, "--target=" + executor, "--input=x.npy", "--output=y.npy"]
-    preload = f"{sanitizer()} {os.environ.get('LD_PRELOAD', '')} {library}".strip()
+    preload = f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60,
                           env={**os.environ, **ENV[executor], "LD_PRELOAD": preload, "FAULT": fault})
 
