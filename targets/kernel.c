@@ -141,6 +141,18 @@ static bool see_loop(void *user, ir_op *op) {
   return true;
 }
 
+size_t ir_kernel_assert(const ir_kernel *kernel, const ir_op *op) {
+  size_t number = 0;
+  while (kernel->asserts.at[number] != op) number++;
+  return number;
+}
+
+bool ir_loop_is_empty(const ir_op *op) {
+  int64_t rounds;
+  const ir_expr *extent = ir_value_closed_expr(ir_op_operand(op, 0));
+  return extent && ir_expr_is_int(extent, &rounds) && rounds <= 0;
+}
+
 bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_kernel *kernel) {
   const ir_expr *one = ir_expr_i64(ir_func_context(func), 1);
   *kernel = (ir_kernel){.func = func, .name = ir_arena_printf(arena, "rill_%s", ir_mangled(arena, func->item.name)), .groups = {one, one, one}, .local = {1, 1, 1}};

@@ -37,6 +37,12 @@ typedef struct ir_kernel {
  * returns false where extents of bound loops are not known before it starts. */
 bool ir_kernel_describe(ir_arena *arena, ir_func *func, const char *target, ir_kernel *kernel);
 
+/* The number of OP among the kernel's assertions, which has to be one of them. */
+size_t ir_kernel_assert(const ir_kernel *kernel, const ir_op *op);
+
+/* Whether OP, a loop, is written with an extent of which it has no rounds: what stands in it is no code. */
+bool ir_loop_is_empty(const ir_op *op);
+
 /* Rounds of all loops of one invocation together, where the kernel's scalars that are symbols have these VALUES (bits, one a
  * scalar): as far as it is known before it starts; what hangs on data does not count. Loops that compilers may unroll: if UNROLLED not. */
 int64_t ir_kernel_rounds(const ir_kernel *kernel, const uint64_t *values, bool unrolled);

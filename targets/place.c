@@ -14,7 +14,7 @@ struct finding {
 };
 
 static const ir_expr *both(ir_context *context, const ir_expr *a, const ir_expr *b) {
-  return a ? ir_expr_binary(context, IR_S_AND, a, b) : b;
+  return a && a != b ? ir_expr_binary(context, IR_S_AND, a, b) : b;
 }
 
 /* --- indices that are the digits of one number: easier to prove than each by itself --- */
@@ -64,8 +64,17 @@ static const ir_expr *contained(struct finding *f, const ir_expr *index, const i
   return ir_expr_binary(context, IR_S_MAX, ir_expr_binary(context, IR_S_MIN, index, last), zero);
 }
 
+static bool has_no_elements(const ir_type *type) {
+  for (size_t i = 0; i < type->count; i++) {
+    int64_t extent;
+    if (ir_expr_is_int(ir_type_dim(type, i), &extent) && !extent) return true;
+  }
+  return false;
+}
+
 ir_place ir_place_find(ir_proofs *p, const ir_op *op, const ir_type *type, size_t count, const ir_expr *const *index, bool store, bool trusted) {
-  struct finding f = {p, op, type, count, index, store, {ir_expr_i64(p->context, 0), NULL}};
+  struct finding f = {p, op, type, count, index, store, {ir_expr_i64(p->context, 0), NULL, false}};
+  if (has_no_elements(type)) return f.place.never = true, f.place;
   ir_context *context = p->context;
   size_t fine = 0; /* axes before this one are proven */
   for (size_t k = 0; k < count; k++) {

@@ -8,6 +8,7 @@
 typedef struct ir_place {
   const ir_expr *flat; /* i64, of the operation: the element's number */
   const ir_expr *on;   /* NULL: always. A store where it does not hold is dropped, a load gives 0. */
+  bool never;          /* the buffer is written with an extent of 0 */
 } ir_place;
 
 /* The place of INDEX (COUNT of them, expressions of OP) in a buffer of TYPE. What P does not prove to be in range is clamped

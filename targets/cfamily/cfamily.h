@@ -7,6 +7,7 @@
 #include "../proofs.h"
 
 typedef struct c_file c_file;
+typedef struct c_function c_function;
 
 /* How a dialect says what the others say too. */
 typedef struct c_dialect {
@@ -22,7 +23,7 @@ typedef struct c_dialect {
   bool (*fits)(c_file *file, const ir_kernel *kernel, int64_t shared_bytes);
   /* Appends the head of the entry point, up to and with "{". NAMES: of buffers, then of scalars; FIRSTS (may be unused): of
    * the numbers of the buffers' first elements. */
-  void (*head)(c_file *file, const ir_kernel *kernel, const char *const *names, const char *const *firsts);
+  void (*head)(const c_function *f, const char *const *names, const char *const *firsts);
 } c_dialect;
 
 /* A file in the making. */
@@ -38,7 +39,7 @@ struct c_file {
 };
 
 /* A function in the making. */
-typedef struct c_function {
+struct c_function {
   c_file *file;
   ir_arena arena;
   ir_proofs proofs;
@@ -46,13 +47,16 @@ typedef struct c_function {
   ir_text shared;    /* declarations that must stand outermost */
   int64_t shared_bytes;
   unsigned depth, temps;
-  size_t asserts;    /* so far */
+  const ir_kernel *kernel; /* NULL in a helper */
+  ir_map *read; /* ir_value of a scalar or of own memory, or ir_expr of a symbol, that something written so far reads */
+  const ir_map *wanted; /* the ones that are read at all, and shall be written; NULL: all */
+  ir_vec(ir_value *) declared;
   ir_map values;     /* ir_value of a scalar, or ir_expr of a symbol -> its name */
   ir_map buffers;    /* ir_value -> c_buffer */
   ir_map names;      /* interned identifiers that are taken */
   const char *const *arguments; /* of a helper: what ARG(k) is called; NULL in a kernel */
   bool trusted;      /* accesses are in range: the function says so */
-} c_function;
+};
 
 typedef struct c_buffer {
   const char *name;
@@ -114,6 +118,8 @@ const char *c_expanded(c_file *file, ir_scalar_code code, ir_dtype dtype);
 void c_region(c_function *f, ir_region *region);
 /* Appends KERNEL to file->kernels; it must have passed ir_kernel_check. False after a report. */
 bool c_kernel(c_file *file, const ir_kernel *kernel);
+/* Whether what was written of the kernel reads SCALAR. */
+bool c_reads(const c_function *f, const ir_kernel_scalar *scalar);
 /* All kernels of a module: those that its graph functions call, every prim_func where it has no graph function. Reports and
  * returns false where one cannot be made. */
 bool c_module(c_file *file, ir_module *module);

@@ -53,6 +53,11 @@ void c_count(c_scope *scope, const ir_expr *expr) {
   *slot = (void *)((uintptr_t)*slot + 1);
 }
 
+/* What has a text since there were COUNT of them has none any more. */
+static void forget(c_scope *scope, size_t count) {
+  while (scope->order.count > count) ir_map_remove(&scope->memo, scope->order.at[--scope->order.count]);
+}
+
 /* --- operators --- */
 
 static bool fits(c_scope *scope, const ir_expr *expr) {
@@ -96,10 +101,74 @@ const char *c_expanded(c_file *file, ir_scalar_code code, ir_dtype dtype) {
   return key->text;
 }
 
+/* --- comparisons that always come out the same: compilers warn of them --- */
+
+static bool compares(const ir_expr *expr) { return ir_scalars[expr->code].typing == IR_TYPING_COMPARE; }
+
+/* A value compared with itself: NaN is not equal to itself, everything else is. */
+static const char *with_itself(c_scope *scope, const ir_expr *expr) {
+  c_file *file = scope->f->file;
+  ir_dtype dtype = (ir_dtype)expr->kids[0]->dtype;
+  bool equal = expr->code == IR_S_EQ || expr->code == IR_S_LE || expr->code == IR_S_GE;
+  if (!ir_is_float(dtype) || expr->code == IR_S_LT || expr->code == IR_S_GT) return c_constant(file, IR_BOOL, equal);
+  const char *in = c_expr(scope, expr->kids[0]), *nan = c_operator(file, IR_S_ISNAN, dtype, &in, (c_hint){0});
+  return equal ? ir_arena_printf(file->arena, "(!%s)", nan) : nan;
+}
+
+/* What A and B, comparisons, both compare with constants; NULL where there is no such value. */
+static const ir_expr *compared(const ir_expr *a, const ir_expr *b) {
+  for (size_t i = 0; compares(a) && compares(b) && i < 2; i++) {
+    for (size_t k = 0; k < 2; k++) {
+      if (a->kids[i] == b->kids[k] && a->kids[1 - i]->code == IR_S_CONST && b->kids[1 - k]->code == IR_S_CONST) return a->kids[i];
+    }
+  }
+  return NULL;
+}
+
+/* Whether EXPR, of comparisons of the integer VALUE with constants, is *TRUTH for any value: it changes only next to constants. */
+static bool is_decided(c_scope *scope, const ir_expr *expr, const ir_expr *value, bool *truth) {
+  ir_context *context = scope->f->file->context;
+  const ir_expr *first = NULL;
+  for (size_t i = 0; i < 12; i++) {
+    const ir_expr *side = expr->kids[i % 2], *constant = side->kids[side->kids[0] == value];
+    const ir_expr *step = ir_expr_const(context, (ir_dtype)value->dtype, 1, ir_int_to_bits((ir_dtype)value->dtype, (int64_t)(i / 2 % 3) - 1));
+    const ir_expr *near = ir_simplify(context, NULL, ir_expr_binary(context, IR_S_ADD, constant, step));
+    const ir_expr *found = ir_simplify(context, NULL, ir_expr_swapped(context, expr, value, near));
+    if (found->code != IR_S_CONST || (first && found != first)) return false;
+    first = found;
+  }
+  return *truth = first->bits != 0, true;
+}
+
+/* A conjunction or disjunction. */
+static const char *both(c_scope *scope, const ir_expr *expr) {
+  c_function *f = scope->f;
+  const ir_expr *value = compared(expr->kids[0], expr->kids[1]);
+  bool truth;
+  if (value && ir_is_integer((ir_dtype)value->dtype) && is_decided(scope, expr, value, &truth)) return c_constant(f->file, IR_BOOL, truth);
+  const char *in[] = {c_expr(scope, expr->kids[0]), c_expr(scope, expr->kids[1])};
+  if (value && ir_is_float((ir_dtype)value->dtype)) {
+    const char *name = c_print(f, "t%u", f->temps++);
+    c_line(f, "const bool %s = %s;", name, c_bare(f, in[1]));
+    in[1] = name;
+  }
+  return c_operator(f->file, (ir_scalar_code)expr->code, IR_BOOL, in, (c_hint){0});
+}
+
+/* --- all operators --- */
+
 static const char *apply(c_scope *scope, const ir_expr *expr) {
   c_file *file = scope->f->file;
+  if (expr->code == IR_S_AND || expr->code == IR_S_OR) return both(scope, expr);
+  if (compares(expr) && expr->kids[0] == expr->kids[1]) return with_itself(scope, expr);
   const char *in[3] = {NULL, NULL, NULL};
+  size_t known = scope->order.count, length = scope->f->out->length;
   for (size_t i = 0; i < expr->count && i < 3; i++) in[i] = c_expr(scope, expr->kids[i]);
+  if (compares(expr) && !strcmp(in[0], in[1])) { /* one element by two indices, clamped */
+    forget(scope, known);
+    scope->f->out->length = length;
+    return with_itself(scope, expr);
+  }
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
   if (ir_scalars[expr->code].expanded) {
@@ -120,7 +189,9 @@ static const char *load(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
   const c_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(scope->op, expr->arg));
   ir_place place = ir_place_find(&f->proofs, scope->op, buffer->type, expr->count, expr->kids, false, f->trusted);
+  if (place.never) return c_constant(f->file, (ir_dtype)expr->dtype, 0);
   c_count(scope, place.flat);
+  ir_map_put(f->file->arena, f->read, ir_op_operand(scope->op, expr->arg), f);
   const char *at = element(scope, buffer, place.flat);
   const char *value = buffer->own ? at : c_load_form(f->file, (ir_dtype)expr->dtype, at);
   if (!place.on) return value;
@@ -129,10 +200,6 @@ static const char *load(c_scope *scope, const ir_expr *expr) {
 }
 
 /* --- guard(c, a, b): what A loads is not loaded where c is false --- */
-
-static void forget(c_scope *scope, size_t count) {
-  while (scope->order.count > count) ir_map_remove(&scope->memo, scope->order.at[--scope->order.count]);
-}
 
 static const char *guarded(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
@@ -156,6 +223,12 @@ static const char *guarded(c_scope *scope, const ir_expr *expr) {
 
 /* --- leaves --- */
 
+/* The name of a value, or of the expression of a symbol. */
+static const char *named(c_function *f, const void *value) {
+  ir_map_put(f->file->arena, f->read, value, f);
+  return ir_map_get(&f->values, value);
+}
+
 const char *c_scalar(c_function *f, ir_value *value) {
   const ir_op *op = ir_value_op(value);
   if (op && (op->flags & IR_OP_INLINE)) {
@@ -164,7 +237,7 @@ const char *c_scalar(c_function *f, ir_value *value) {
     c_count(&inner, expr);
     return c_expr(&inner, expr);
   }
-  return ir_map_get(&f->values, value);
+  return named(f, value);
 }
 
 static const char *compute(c_scope *scope, const ir_expr *expr) {
@@ -172,7 +245,7 @@ static const char *compute(c_scope *scope, const ir_expr *expr) {
   ir_dtype from = expr->count ? (ir_dtype)expr->kids[0]->dtype : IR_I64, to = (ir_dtype)expr->dtype;
   switch ((int)expr->code) {
   case IR_S_CONST: return c_constant(f->file, to, expr->bits);
-  case IR_S_SYMBOL: return ir_map_get(&f->values, expr);
+  case IR_S_SYMBOL: return named(f, expr);
   case IR_S_ARG: return f->arguments ? f->arguments[expr->arg] : c_scalar(f, ir_op_operand(scope->op, expr->arg));
   case IR_S_LOAD: return load(scope, expr);
   case IR_S_CAST: return c_convert(f->file, from, to, c_expr(scope, expr->kids[0]));

@@ -69,39 +69,71 @@ static void bind_buffers(c_function *f, const ir_kernel *kernel, const char **na
   }
 }
 
+static const void *key_of(const ir_kernel_scalar *scalar) {
+  return scalar->symbol ? (const void *)scalar->symbol : (const void *)scalar->param->value;
+}
+
+bool c_reads(const c_function *f, const ir_kernel_scalar *scalar) { return ir_map_has(f->read, key_of(scalar)); }
+
 static void bind_scalars(c_function *f, const ir_kernel *kernel, const char **names) {
   for (size_t i = 0; i < kernel->scalar_count; i++) {
     const ir_kernel_scalar *scalar = &kernel->scalars[i];
     names[i] = c_name(f, scalar->name, "n");
-    ir_map_put(&f->arena, &f->values, scalar->symbol ? (const void *)scalar->symbol : (const void *)scalar->param->value, (void *)(uintptr_t)names[i]);
+    ir_map_put(&f->arena, &f->values, key_of(scalar), (void *)(uintptr_t)names[i]);
     f->file->used |= UINT32_C(1) << scalar->dtype;
   }
 }
 
-bool c_kernel(c_file *file, const ir_kernel *kernel) {
-  const ir_func *func = kernel->func;
+static bool reads_all(const c_function *f) {
+  for (size_t i = 0; i < f->declared.count; i++) {
+    if (!ir_map_has(f->read, f->declared.at[i])) return false;
+  }
+  return true;
+}
+
+static bool put_kernel(c_function *f, const char *const *names, const char *const *firsts) {
+  c_file *file = f->file;
+  if (file->dialect->fits && !file->dialect->fits(file, f->kernel, f->shared_bytes)) return false;
+  ir_text_char(&file->kernels, '\n');
+  file->dialect->head(f, names, firsts);
+  if (f->shared.length) ir_text_bytes(&file->kernels, f->shared.at, f->shared.length);
+  if (f->out->length) ir_text_bytes(&file->kernels, f->out->at, f->out->length);
+  ir_text_put(&file->kernels, "}\n");
+  return true;
+}
+
+/* One try at KERNEL with the declarations that *WANTED says (NULL: all). Where nothing reads some of them, nothing is put and
+ * *WANTED gets those that are read; else it is NULL afterwards. */
+static bool try_kernel(c_file *file, const ir_kernel *kernel, const ir_map **wanted) {
+  const ir_attr *trusted = ir_dict_get(kernel->func->item.attrs, "assume_in_bounds");
   size_t errors = ir_diags_errors(file->context->diags);
+  uint32_t used = file->used;
   ir_text body = {0};
-  c_function f = {.file = file, .out = &body, .depth = 1};
+  c_function f = {.file = file, .out = &body, .depth = 1, .kernel = kernel, .wanted = *wanted, .read = ir_new(file->arena, ir_map)};
   f.proofs = (ir_proofs){.context = file->context, .arena = &f.arena, .frame = {.context = file->context, .arena = &f.arena}};
-  const ir_attr *trusted = ir_dict_get(func->item.attrs, "assume_in_bounds");
   f.trusted = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;
   ir_proofs_start(&f.proofs, kernel->func);
   const char **names = ir_new_array(file->arena, const char *, kernel->buffer_count + kernel->scalar_count + 1);
   const char **firsts = ir_new_array(file->arena, const char *, kernel->buffer_count + 1);
   bind_buffers(&f, kernel, names, firsts);
   bind_scalars(&f, kernel, names + kernel->buffer_count);
-  c_region(&f, func->body);
-  bool fits = !file->dialect->fits || file->dialect->fits(file, kernel, f.shared_bytes);
-  ir_text_char(&file->kernels, '\n');
-  file->dialect->head(file, kernel, names, firsts);
-  if (f.shared.length) ir_text_bytes(&file->kernels, f.shared.at, f.shared.length);
-  if (body.length) ir_text_bytes(&file->kernels, body.at, body.length);
-  ir_text_put(&file->kernels, "}\n");
+  c_region(&f, kernel->func->body);
+  bool fine = ir_diags_errors(file->context->diags) == errors, again = fine && !reads_all(&f);
+  *wanted = again ? f.read : NULL;
+  if (again) file->used = used;
+  else fine = fine && put_kernel(&f, names, firsts);
   ir_text_free(&f.shared);
   ir_text_free(&body);
   ir_arena_free(&f.arena);
-  return fits && ir_diags_errors(file->context->diags) == errors;
+  return fine;
+}
+
+bool c_kernel(c_file *file, const ir_kernel *kernel) {
+  const ir_map *wanted = NULL;
+  bool fine;
+  do fine = try_kernel(file, kernel, &wanted);
+  while (wanted);
+  return fine;
 }
 
 /* --- modules --- */

@@ -3,7 +3,15 @@
 #include "targets/cfamily/cfamily.h"
 #include "targets/place.h"
 
+/* Whether VALUE, a scalar or own memory, is to be declared: not where nothing reads it. */
+static bool declares(c_function *f, ir_value *value) {
+  if (f->wanted && !ir_map_has(f->wanted, value)) return false;
+  *ir_push(f->file->arena, &f->declared) = value;
+  return true;
+}
+
 static void emit_for(c_function *f, ir_op *op) {
+  if (ir_loop_is_empty(op)) return;
   static const char *const axes[] = {"group.x", "group.y", "group.z", "local.x", "local.y", "local.z"};
   const c_dialect *dialect = f->file->dialect;
   ir_region *body = ir_op_region(op, 0);
@@ -14,7 +22,7 @@ static void emit_for(c_function *f, ir_op *op) {
   if (binds) {
     size_t axis = 0;
     while (strcmp(axes[axis], ir_get_word(op, "axis"))) axis++;
-    if (body->args[0]->uses) c_line(f, "const long %s = %s;", name, axis < 3 ? dialect->group[axis] : dialect->local[axis - 3]);
+    if (declares(f, body->args[0])) c_line(f, "const long %s = %s;", name, axis < 3 ? dialect->group[axis] : dialect->local[axis - 3]);
   } else {
     const char *extent = c_scalar(f, ir_op_operand(op, 0));
     int64_t factor = ir_get_int(op, "factor");
@@ -59,6 +67,7 @@ static void emit_if(c_function *f, ir_op *op) {
 
 static void emit_alloc(c_function *f, ir_op *op) {
   ir_value *result = ir_op_result(op, 0);
+  if (!declares(f, result)) return;
   const ir_type *type = result->type;
   int64_t count = 1;
   ir_type_static_dims(type, NULL, &count);
@@ -75,9 +84,9 @@ static void emit_alloc(c_function *f, ir_op *op) {
     ir_dtype held = ir_is_float(dtype) && ir_dtypes[dtype].bits < 32 ? IR_F32 : dtype;
     ir_dtype_bytes(held, count, &bytes);
     f->shared_bytes += bytes;
-    ir_text_printf(&f->shared, "  %s%s %s[%lld];\n", f->file->dialect->shared, c_type(dtype), buffer->name, (long long)(count ? count : 1));
+    ir_text_printf(&f->shared, "  %s%s %s[%lld];\n", f->file->dialect->shared, c_type(dtype), buffer->name, (long long)count);
   } else {
-    c_line(f, "%s %s[%lld];", c_type(dtype), buffer->name, (long long)(count ? count : 1));
+    c_line(f, "%s %s[%lld];", c_type(dtype), buffer->name, (long long)count);
   }
 }
 
@@ -87,8 +96,10 @@ static void emit_store(c_function *f, ir_op *op) {
   for (size_t i = 0; i < index->count; i++) exprs[i] = ir_attr_as_expr(f->file->context, index->items[i]);
   ir_value *target = ir_op_operand(op, 0);
   const c_buffer *buffer = ir_map_get(&f->buffers, target);
+  if (!buffer) return; /* nothing reads it */
   const ir_expr *value = ir_get_expr_at(op, "args", 0);
   ir_place place = ir_place_find(&f->proofs, op, buffer->type, index->count, exprs, true, f->trusted);
+  if (place.never) return;
   c_scope scope = {.f = f, .op = op};
   c_count(&scope, value);
   c_count(&scope, place.flat);
@@ -106,6 +117,7 @@ static void emit_store(c_function *f, ir_op *op) {
 static void emit_scalar(c_function *f, ir_op *op) {
   const ir_expr *expr = ir_attr_as_expr(f->file->context, ir_get(op, "value"));
   ir_value *result = ir_op_result(op, 0);
+  if (!declares(f, result)) return;
   c_scope scope = {.f = f, .op = op};
   c_count(&scope, expr);
   const char *text = c_expr(&scope, expr), *name = c_name(f, result->name, "v");
@@ -116,7 +128,7 @@ static void emit_scalar(c_function *f, ir_op *op) {
 static void emit_assert(c_function *f, ir_op *op) {
   c_line(f, "if (!%s) {", c_scalar(f, ir_op_operand(op, 0)));
   f->depth++;
-  c_line(f, "%s%zuu%s);", f->file->dialect->fails, f->asserts++, f->file->dialect->fails_end);
+  c_line(f, "%s%zuu%s);", f->file->dialect->fails, ir_kernel_assert(f->kernel, op), f->file->dialect->fails_end);
   f->depth--;
   c_line(f, "}");
 }

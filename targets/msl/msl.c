@@ -17,10 +17,11 @@ static void put_scalars(c_file *file, const ir_kernel *kernel, const char *const
   ir_text_put(out, "};\n");
 }
 
-static void head(c_file *file, const ir_kernel *kernel, const char *const *names, const char *const *firsts) {
+static void head(const c_function *f, const char *const *names, const char *const *firsts) {
   (void)firsts;
-  ir_text *out = &file->kernels;
-  if (kernel->scalar_count) put_scalars(file, kernel, names);
+  const ir_kernel *kernel = f->kernel;
+  ir_text *out = &f->file->kernels;
+  if (kernel->scalar_count) put_scalars(f->file, kernel, names);
   long long size = (long long)(kernel->local[0] * kernel->local[1] * kernel->local[2]);
   ir_text_printf(out, "[[max_total_threads_per_threadgroup(%lld)]]\nkernel void %s(", size, kernel->name);
   for (size_t i = 0; i < kernel->buffer_count; i++) {
@@ -32,7 +33,7 @@ static void head(c_file *file, const ir_kernel *kernel, const char *const *names
   ir_text_put(out, "uint3 ir_group [[threadgroup_position_in_grid]], uint3 ir_item [[thread_position_in_threadgroup]]) {\n");
   for (size_t i = 0; i < kernel->scalar_count; i++) {
     const char *name = names[kernel->buffer_count + i];
-    ir_text_printf(out, "  const %s %s = ir_scalars.%s;\n", c_type(kernel->scalars[i].dtype), name, name);
+    if (c_reads(f, &kernel->scalars[i])) ir_text_printf(out, "  const %s %s = ir_scalars.%s;\n", c_type(kernel->scalars[i].dtype), name, name);
   }
 }
 

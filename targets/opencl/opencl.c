@@ -6,8 +6,9 @@
 
 #define BIT(d) (UINT32_C(1) << IR_##d)
 
-static void head(c_file *file, const ir_kernel *kernel, const char *const *names, const char *const *firsts) {
-  ir_text *out = &file->kernels;
+static void head(const c_function *f, const char *const *names, const char *const *firsts) {
+  const ir_kernel *kernel = f->kernel;
+  ir_text *out = &f->file->kernels;
   ir_text_printf(out, "__kernel __attribute__((reqd_work_group_size(%lld, %lld, %lld)))\nvoid %s(", (long long)kernel->local[0], (long long)kernel->local[1],
                  (long long)kernel->local[2], kernel->name);
   bool inout = false;

@@ -65,7 +65,7 @@ typedef struct sv_function {
   const sv_id *arguments; /* helpers: what ARG(k) is */
   bool trusted;
   sv_id status;   /* a pointer to the status word; 0 where nothing is checked */
-  size_t asserts; /* so far */
+  const ir_kernel *kernel;
 } sv_function;
 
 /* One operation's expressions: equal ones are computed once. */

@@ -71,8 +71,9 @@ static sv_id load(sv_scope *scope, const ir_expr *expr) {
   sv_function *f = scope->f;
   const sv_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(scope->op, expr->arg));
   ir_place place = ir_place_find(&f->proofs, scope->op, buffer->type, expr->count, expr->kids, false, f->trusted);
-  if (!place.on) return load_at(scope, buffer, place.flat);
   ir_dtype dtype = ir_type_dtype(buffer->type);
+  if (place.never) return sv_constant(f->module, dtype, 0);
+  if (!place.on) return load_at(scope, buffer, place.flat);
   sv_id condition = sv_expr(scope, place.on), none = sv_constant(f->module, dtype, 0);
   sv_when when = sv_when_begin(f, condition);
   size_t known = scope->order.count;

@@ -185,7 +185,7 @@ bool sv_kernel(sv_module *m, const ir_kernel *kernel) {
   const ir_func *func = kernel->func;
   size_t errors = ir_diags_errors(m->context->diags);
   sv_words interface = {0};
-  sv_function f = {.module = m, .interface = &interface};
+  sv_function f = {.module = m, .kernel = kernel, .interface = &interface};
   f.proofs = (ir_proofs){.context = m->context, .arena = &f.arena, .frame = {.context = m->context, .arena = &f.arena}};
   const ir_attr *trusted = ir_dict_get(func->item.attrs, "assume_in_bounds");
   f.trusted = trusted && trusted->kind == IR_ATTR_BOOL && trusted->i;

@@ -33,6 +33,7 @@ static sv_id built_in(sv_function *f, const char *axis) {
 }
 
 static void emit_for(sv_function *f, ir_op *op) {
+  if (ir_loop_is_empty(op)) return;
   const char *mode = ir_get_word(op, "mode");
   if (!strcmp(mode, "bind")) {
     emit_body(f, op, built_in(f, ir_get_word(op, "axis")));
@@ -104,6 +105,7 @@ static void emit_store(sv_function *f, ir_op *op) {
   for (size_t i = 0; i < index->count; i++) exprs[i] = ir_attr_as_expr(context, index->items[i]);
   const sv_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(op, 0));
   ir_place place = ir_place_find(&f->proofs, op, buffer->type, index->count, exprs, true, f->trusted);
+  if (place.never) return;
   sv_scope scope = {.f = f, .op = op};
   sv_id value = sv_expr(&scope, ir_get_expr_at(op, "args", 0));
   sv_when when = {0};
@@ -134,7 +136,7 @@ static void emit_assert(sv_function *f, ir_op *op) {
   sv_id condition = sv_scalar(f, ir_op_operand(op, 0));
   sv_when when = sv_when_begin(f, sv_unary(f, SpvOpLogicalNot, SV_BOOL, condition));
   const sv_id scope = sv_word(m, SpvScopeDevice), relaxed = sv_word(m, SpvMemorySemanticsMaskNone);
-  sv_emit(f, SpvOpAtomicUMin, sv_type(m, SV_I32), SV_WORDS(f->status, scope, relaxed, sv_word(m, (uint32_t)f->asserts++)));
+  sv_emit(f, SpvOpAtomicUMin, sv_type(m, SV_I32), SV_WORDS(f->status, scope, relaxed, sv_word(m, (uint32_t)ir_kernel_assert(f->kernel, op))));
   sv_when_end(f, &when);
 }
 

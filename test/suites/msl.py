@@ -17,12 +17,11 @@ import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("RILL_BUILD", os.path.join(ROOT, "build"))
-SHIM = os.path.join(ROOT, "test/msl")
-CLANG = "/usr/lib/llvm-19/bin/clang"
 sys.path[:0] = [os.path.join(ROOT, "test/suites/lib"), os.path.join(ROOT, "test/suites")]
 import devices  # noqa: E402
 from checks import check, report  # noqa: E402
 from host import DTYPES, Host  # noqa: E402
+from strict import CLANG, MSL, SHIM, warnings  # noqa: E402
 
 ATTRIBUTES = re.compile(r"buffer\(\d+\)|threadgroup_position_in_grid|thread_position_in_threadgroup|max_total_threads_per_threadgroup\(\d+\)")
 SIZES = (0, 1, 17, 65)
@@ -96,13 +95,9 @@ def entries(text):
     return "".join(out)
 
 
-BASE = [CLANG, "-x", "clcpp", "-cl-std=CLC++2021", "-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16", "-cl-no-stdinc", "-cl-single-precision-constant",
-        "-I" + SHIM, "-Wno-unknown-attributes", "-Wno-unused-function", "-ffp-contract=off"]
-
-
 def strict(name, source):
-    done = subprocess.run([*BASE, "-target", "spir64", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unused-variable", source], capture_output=True, text=True)
-    check(not done.returncode, f"{name}: {done.stderr[:800]}")
+    said = warnings(MSL, source)
+    check(not said, f"{name}: {said[:800]}")
 
 
 def compiled(folder, name, text, looks=strict):
@@ -112,7 +107,7 @@ def compiled(folder, name, text, looks=strict):
         file.write(text)
     if looks:
         looks(name, source)
-    done = subprocess.run([*BASE, "-target", "x86_64-pc-linux-gnu", "-O1", "-mfma", "-fPIC", "-c", source, "-o", library + ".o"], capture_output=True, text=True)
+    done = subprocess.run([*MSL, "-Wno-unused-function", "-target", "x86_64-pc-linux-gnu", "-O1", "-mfma", "-fPIC", "-c", source, "-o", library + ".o"], capture_output=True, text=True)
     if not check(not done.returncode, f"{name}: {done.stderr[:800]}"):
         return None
     done = subprocess.run([CLANG, "-shared", "-O2", "-fPIC", os.path.join(SHIM, "harness.c"), library + ".o", "-lm", "-o", library], capture_output=True, text=True)
