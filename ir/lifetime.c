@@ -149,6 +149,10 @@ ir_lifetime ir_lifetime_of(const ir_lifetimes *lifetimes, ir_value *value) {
   return f.life;
 }
 
+bool ir_lifetime_ends_in(const ir_lifetimes *lifetimes, const ir_lifetime *life, const ir_region *region) {
+  return !life->escapes && !life->returns && life->end <= ir_lifetime_step(lifetimes, end_of(region->last));
+}
+
 const ir_expr *ir_place_bytes(ir_context *context, const ir_facts *facts, const ir_type *type) {
   const ir_expr *count = ir_expr_i64(context, 1);
   for (size_t i = 0; i < type->count; i++) count = ir_dim_mul(context, facts, count, ir_type_dim(type, i));

@@ -29,6 +29,9 @@ size_t ir_lifetime_step(const ir_lifetimes *lifetimes, const ir_op *op);
 /* Of the memory that VALUE, an operation's result, is made with. */
 ir_lifetime ir_lifetime_of(const ir_lifetimes *lifetimes, ir_value *value);
 
+/* Nothing behind REGION needs the memory. */
+bool ir_lifetime_ends_in(const ir_lifetimes *lifetimes, const ir_lifetime *life, const ir_region *region);
+
 static inline bool ir_lifetimes_meet(const ir_lifetime *a, const ir_lifetime *b) {
   return a->escapes || b->escapes || (a->begin <= b->end && b->begin <= a->end);
 }

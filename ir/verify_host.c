@@ -41,6 +41,8 @@ static bool visit(void *user, ir_op *op) {
   if (!ir_is(op, IR_HOST_TENSOR)) return true;
   if (!ir_is_result_of(ir_op_operand(op, 0), IR_HOST_ALLOC)) return ir_verify_fail_op(c->v, op, "storage is what 'host.alloc' yields, directly");
   const ir_lifetime life = ir_lifetime_of(&c->lifetimes, ir_op_result(op, 0));
+  const ir_op *storage = ir_value_op(ir_op_operand(op, 0));
+  if (ir_op_parent(storage) && !ir_lifetime_ends_in(&c->lifetimes, &life, storage->region)) return ir_verify_fail_op(c->v, op, "'%s' is needed after its storage has been given back", name_of(c, op));
   *ir_push(&c->v->arena, &c->placed) = (placed){op, ir_op_operand(op, 0), life};
   return true;
 }

@@ -142,6 +142,8 @@ static bool visit(void *user, ir_op *op) {
   if (s.life.escapes || (s.life.returns && !is_result) || !find_anchor(p, op, &anchor)) {
     return ir_count(p->run, KEPT);
   }
+  /* Storage is given back where the region ends that knows its size. */
+  if (anchor && !is_result && !ir_lifetime_ends_in(&p->lifetimes, &s.life, anchor->region)) return ir_count(p->run, KEPT);
   if (is_result) {
     *ir_push(p->arena, &p->results) = s;
     return true;
