@@ -2,6 +2,7 @@
 /* passes/name_extents.c - extents that only the run knows become symbols, so that programs can be made for them: those of
  * parameters and carried values, of what `if`, `loop` and calls give. What depends on them is inferred
  * again; inference is what knows it all otherwise, so that a name is given only where a chain of `?` begins. Needs nothing. */
+#include "ir/infer.h"
 #include "ir/symbols.h"
 #include "passes/lower/lower.h"
 #include "passes/pass.h"
@@ -20,30 +21,61 @@ static bool is_computed_with(ir_value *value) {
   return false;
 }
 
-/* TYPE with a symbol that is new in FUNC as extent AXIS. */
-static const ir_type *named(ir_func *func, const ir_type *type, size_t axis, ir_arena *scratch) {
-  ir_context *context = ir_func_context(func);
-  const ir_expr **dims = ir_new_array(scratch, const ir_expr *, type->count);
-  for (size_t i = 0; i < type->count; i++) dims[i] = ir_type_dim(type, i);
-  dims[axis] = ir_func_fresh_symbol(func, "n");
+static const ir_type *with_dims(ir_context *context, const ir_type *type, const ir_expr *const *dims) {
   return ir_type_with_device(context, ir_type_tensor(context, ir_type_dtype(type), type->count, dims), type->device);
 }
 
-/* A match_cast of VALUE at B takes the place of VALUE, which keeps its name. */
+/* TYPE with a symbol that is new in FUNC as extent AXIS. */
+static const ir_type *named(ir_func *func, const ir_type *type, size_t axis, ir_arena *scratch) {
+  const ir_expr **dims = ir_new_array(scratch, const ir_expr *, type->count);
+  for (size_t i = 0; i < type->count; i++) dims[i] = ir_type_dim(type, i);
+  dims[axis] = ir_func_fresh_symbol(func, "n");
+  return with_dims(ir_func_context(func), type, dims);
+}
+
+/* A with the extents of B where it has none. */
+static const ir_type *completed(ir_context *context, const ir_type *a, const ir_type *b, ir_arena *scratch) {
+  if (!a->ranked || !b->ranked || a->count != b->count) return a;
+  const ir_expr **dims = ir_new_array(scratch, const ir_expr *, a->count);
+  for (size_t i = 0; i < a->count; i++) dims[i] = ir_type_dim(a, i) ? ir_type_dim(a, i) : ir_type_dim(b, i);
+  return with_dims(context, a, dims);
+}
+
+/* A match_cast of VALUE to TYPE at B takes the place of VALUE, which keeps its name. */
+static ir_value *cast(ir_builder b, ir_value *value, const ir_type *type) {
+  ir_op *op = ir_build_with(&b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &type, 1);
+  const ir_string *own = value->name;
+  ir_value_replace(value, ir_op_result(op, 0));
+  ir_op_result(op, 0)->name = NULL;
+  value->name = own;
+  ir_op_set_operand(op, 0, value);
+  return ir_op_result(op, 0);
+}
+
 static void name(ir_pass_run *run, ir_builder b, ir_value *value) {
   if (!can_name(value->type) || !is_computed_with(value)) return;
-  ir_op *cast = ir_build_with(&b, IR_MATCH_CAST, &value, 1, IR_NO_ATTRS, NULL, 0, &value->type, 1);
-  ir_value *known = ir_op_result(cast, 0);
+  ir_value *known = cast(b, value, value->type);
   for (size_t axis = 0; axis < value->type->count; axis++) {
     if (!ir_type_dim(value->type, axis)) known->type = named(run->func, known->type, axis, run->scratch);
   }
-  const ir_string *own = value->name;
-  ir_value_replace(value, known);
-  known->name = NULL;
-  value->name = own;
-  ir_op_set_operand(cast, 0, value);
-  ir_value_refine_users(known);
   ir_count(run, NAMED);
+}
+
+/* The results of OP from what its operands are now. Where one was known by another operand's extent, which inference took while
+ * this one's had no name, it stays known so: by a match_cast. */
+static void infer_results(ir_pass_run *run, ir_op *op) {
+  const ir_facts *facts = ir_func_facts(run->func);
+  ir_op_refine(op, run->scratch);
+  ir_infer in = ir_infer_again(op, facts, run->scratch);
+  in.quiet = true;
+  if (!ir_infer_run(&in)) return;
+  for (size_t i = 0; i < op->result_count && i < in.result_count; i++) {
+    ir_value *result = ir_op_result(op, i);
+    const ir_type *old = result->type;
+    if (!ir_is_tensor(old) || ir_type_relate(run->context, facts, old, in.results[i]) != IR_TYPES_STRONGER) continue;
+    result->type = in.results[i];
+    cast(ir_after(op), result, completed(run->context, old, result->type, run->scratch));
+  }
 }
 
 /* What the data size has an operator that counts it first. */
@@ -61,6 +93,7 @@ static void name_region(ir_pass_run *run, ir_region *region) {
   }
   ir_each_op(op, region) {
     for (size_t i = 0; i < op->region_count; i++) name_region(run, ir_op_region(op, i));
+    infer_results(run, op);
     if (is_counted(op) && ir_decompose_op(op)) {
       ir_count(run, NAMED);
       continue;
