@@ -167,6 +167,7 @@ static void note_equality(ir_facts *facts, ir_simplifier *s, const ir_linear *fo
 }
 
 static void assume_comparison(ir_facts *facts, ir_simplifier *s, const ir_expr *condition) {
+  if (ir_scalars[condition->code].typing != IR_TYPING_COMPARE) return;
   const ir_expr *a = condition->kids[0], *b = condition->kids[1];
   if (!ir_is_integer((ir_dtype)a->dtype)) return;
   const ir_linear *form = NULL;

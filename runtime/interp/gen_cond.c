@@ -22,15 +22,20 @@ static bool is_comparison(const ir_expr *expr) {
   return expr->code >= IR_S_EQ && expr->code <= IR_S_GE && expr->kids[0]->dtype == IR_I64 && expr->kids[0]->lanes == 1;
 }
 
+/* Far enough from the ends of i64 for a difference, and for what the executor adds to it. */
+static bool is_near(ir_gen *gen, const ir_gen_form *form) {
+  const int64_t far = INT64_C(1) << 61;
+  int64_t least, most;
+  return ir_gen_form_range(gen, form, &least, &most) && least > -far && most < far;
+}
+
 /* a OP b as a linear form against 0. */
 static bool as_interval(ir_gen *gen, const ir_expr *expr, ir_cond *cond) {
   if (!is_comparison(expr)) return false;
   ir_gen_form a, b;
-  int64_t least, most;
   if (!ir_gen_form_of(gen, expr->kids[0], &a) || !ir_gen_form_of(gen, expr->kids[1], &b)) return false;
-  if (!ir_gen_form_range(gen, &a, &least, &most) || !ir_gen_form_range(gen, &b, &least, &most)) return false;
+  if (!is_near(gen, &a) || !is_near(gen, &b)) return false;
   ir_gen_form_add(gen, &a, &b, -1);
-  if (!ir_gen_form_range(gen, &a, &least, &most)) return false;
   ir_linear linear = ir_gen_form_finish(gen, &a);
   if (linear.varying || (linear.lane && expr->code == IR_S_NE)) return false;
   cond->kind = IR_COND_RANGE;
