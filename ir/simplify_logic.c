@@ -44,6 +44,30 @@ static bool is_dominated(ir_simplifier *s, ir_scalar_code code, const ir_expr *a
   return code == IR_S_MIN ? ir_is_le(s, b, a) : ir_is_le(s, a, b);
 }
 
+/* VALUE as the i64(x) of a narrower x, and whether CONSTANT is a number of x's dtype, *BITS there. */
+static bool fits_narrow(const ir_expr *value, const ir_expr *constant, ir_dtype *from, uint64_t *bits) {
+  if (value->code != IR_S_CAST || constant->code != IR_S_CONST || value->lanes != 1) return false;
+  ir_dtype to = (ir_dtype)value->dtype;
+  *from = (ir_dtype)value->kids[0]->dtype;
+  if (!ir_is_integer(*from) || ir_dtypes[*from].bits >= ir_dtypes[to].bits || (ir_is_signed(*from) && !ir_is_signed(to))) return false;
+  int64_t number = ir_int_from_bits(to, constant->bits);
+  *bits = ir_int_to_bits(*from, number);
+  return ir_int_from_bits(*from, *bits) == number;
+}
+
+/* min(i64(x), 5) is i64(min(x, 5)): see compare_narrow. */
+static const ir_expr *narrow_minmax(ir_simplifier *s, ir_scalar_code code, const struct list *list) {
+  for (size_t i = 0; i < 2; i++) {
+    const ir_expr *wide = list->at[i], *constant = list->at[1 - i];
+    ir_dtype from;
+    uint64_t bits;
+    if (!fits_narrow(wide, constant, &from, &bits)) continue;
+    const ir_expr *narrow = ir_make(s, code, wide->kids[0], ir_expr_const(s->context, from, 1, bits));
+    return ir_expr_cast(s->context, narrow, (ir_dtype)wide->dtype);
+  }
+  return chain(s, code, list);
+}
+
 const ir_expr *ir_rule_minmax(ir_simplifier *s, const ir_expr *expr) {
   if (expr->kids[0] == expr->kids[1]) return expr->kids[0];
   if (!ir_is_integer((ir_dtype)expr->dtype)) return expr;
@@ -58,7 +82,7 @@ const ir_expr *ir_rule_minmax(ir_simplifier *s, const ir_expr *expr) {
       break;
     }
   }
-  return chain(s, code, &list);
+  return list.count == 2 ? narrow_minmax(s, code, &list) : chain(s, code, &list);
 }
 
 static bool is_one(ir_simplifier *s, const ir_expr *expr) {
@@ -218,12 +242,9 @@ static const ir_expr *compare_bools(ir_simplifier *s, const ir_expr *expr) {
 /* i64(x) < 5 is x < 5 for an i32: a narrow comparison is cheaper, and not every driver gets the wide one right. */
 static const ir_expr *compare_narrow(ir_simplifier *s, const ir_expr *expr) {
   const ir_expr *wide = expr->kids[0], *constant = expr->kids[1];
-  if (wide->code != IR_S_CAST || constant->code != IR_S_CONST || wide->lanes != 1) return expr;
-  ir_dtype from = (ir_dtype)wide->kids[0]->dtype, to = (ir_dtype)wide->dtype;
-  if (!ir_is_integer(from) || ir_dtypes[from].bits >= ir_dtypes[to].bits || (ir_is_signed(from) && !ir_is_signed(to))) return expr;
-  int64_t value = ir_int_from_bits(to, constant->bits);
-  uint64_t bits = ir_int_to_bits(from, value);
-  if (ir_int_from_bits(from, bits) != value) return expr;
+  ir_dtype from;
+  uint64_t bits;
+  if (!fits_narrow(wide, constant, &from, &bits)) return expr;
   return ir_expr_binary(s->context, (ir_scalar_code)expr->code, wide->kids[0], ir_expr_const(s->context, from, 1, bits));
 }
 

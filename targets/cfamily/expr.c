@@ -187,11 +187,12 @@ static const char *element(c_scope *scope, const c_buffer *buffer, const ir_expr
 
 static const char *load(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
-  const c_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(scope->op, expr->arg));
-  ir_place place = ir_place_find(&f->proofs, scope->op, buffer->type, expr->count, expr->kids, false, f->trusted);
+  ir_value *memory = ir_op_operand(scope->op, expr->arg);
+  ir_place place = ir_place_find(&f->proofs, scope->op, memory->type, expr->count, expr->kids, false, f->trusted);
   if (place.never) return c_constant(f->file, (ir_dtype)expr->dtype, 0);
+  const c_buffer *buffer = ir_map_get(&f->buffers, memory);
   c_count(scope, place.flat);
-  ir_map_put(f->file->arena, f->read, ir_op_operand(scope->op, expr->arg), f);
+  ir_map_put(f->file->arena, f->read, memory, f);
   const char *at = element(scope, buffer, place.flat);
   const char *value = buffer->own ? at : c_load_form(f->file, (ir_dtype)expr->dtype, at);
   if (!place.on) return value;

@@ -27,8 +27,19 @@ static sv_id refuse(sv_scope *scope, const ir_expr *expr) {
   return 0;
 }
 
+static bool may_be_cast(const ir_expr *expr) { return expr->code == IR_S_CAST || expr->code == IR_S_MIN || expr->code == IR_S_MAX; }
+
+/* i64(x) against a constant: in the dtype of x, since lavapipe gets `i64(x) < 20` wrong. EXPR itself where there is no such form. */
+static const ir_expr *narrowed(sv_scope *scope, const ir_expr *expr) {
+  bool orders = expr->code == IR_S_MIN || expr->code == IR_S_MAX || ir_scalars[expr->code].typing == IR_TYPING_COMPARE;
+  bool wide = orders && (may_be_cast(expr->kids[0]) || may_be_cast(expr->kids[1])) && ir_dtypes[expr->kids[0]->dtype].bits == 64;
+  return wide ? ir_simplify(scope->f->module->context, NULL, expr) : expr;
+}
+
 static sv_id apply(sv_scope *scope, const ir_expr *expr) {
   sv_function *f = scope->f;
+  const ir_expr *simple = narrowed(scope, expr);
+  if (simple != expr) return sv_expr(scope, simple);
   sv_id in[3] = {0};
   for (size_t i = 0; i < expr->count && i < ir_count_of(in); i++) in[i] = sv_expr(scope, expr->kids[i]);
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
