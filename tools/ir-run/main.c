@@ -127,6 +127,20 @@ static size_t kernels_made(const ir_pipeline *pipeline) {
   return at + 1;
 }
 
+static bool is_view(void *user, ir_op *op) {
+  if (ir_has(op, IR_VIEW) && ir_op_row(op)->numerics != IR_STRUCTURE) *(bool *)user = true;
+  return true;
+}
+
+/* A graph function has views as operators: rewrite-dataflow-reshape has not run. */
+static bool has_views(ir_module *module) {
+  bool found = false;
+  ir_each_item(item, module) {
+    if (item->kind == IR_ITEM_FUNC && ((ir_func *)item)->body) ir_walk(((ir_func *)item)->body, IR_PRE_ORDER, is_view, &found);
+  }
+  return found;
+}
+
 /* The default pipeline of a compiled target, unless the module is lowered already. */
 static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
   ir_pipeline pipeline = {0};
@@ -134,7 +148,7 @@ static bool lower(struct job *job, ir_module *module, const ir_func *entry) {
   if (target == ON_INTERP) return ir_pipeline_run(module, &pipeline, &job->options.run);
   if (!pipeline_of(job, target, &pipeline)) return false;
   hide_others(module, entry);
-  job->lowered = !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
+  job->lowered = !has_views(module) && !ir_property_violation(module, IR_PROPERTY_LEGAL) && !ir_property_violation(module, IR_PROPERTY_LOOPS) &&
                  !ir_property_violation(module, IR_PROPERTY_NO_DATAFLOW) && !ir_property_violation(module, IR_PROPERTY_BUFFERS);
   if (parts(job)) pipeline.count = kernels_made(&pipeline);
   if (job->lowered) pipeline.count = 1;
