@@ -101,6 +101,13 @@ const char *c_expanded(c_file *file, ir_scalar_code code, ir_dtype dtype) {
   return key->text;
 }
 
+/* TEXT, of DTYPE, by a name that it gets before the statement. */
+static const char *given_name(c_function *f, ir_dtype dtype, const char *text) {
+  const char *name = c_print(f, "t%u", f->temps++);
+  c_line(f, "const %s %s = %s;", c_type(dtype), name, c_bare(f, text));
+  return name;
+}
+
 /* --- comparisons that always come out the same: compilers warn of them --- */
 
 static bool compares(const ir_expr *expr) { return ir_scalars[expr->code].typing == IR_TYPING_COMPARE; }
@@ -140,6 +147,38 @@ static bool is_decided(c_scope *scope, const ir_expr *expr, const ir_expr *value
   return *truth = first->bits != 0, true;
 }
 
+/* A < B and so on of two bools, as logic. */
+static const ir_expr *as_logic(ir_context *context, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
+  const ir_expr *not_a = ir_expr_unary(context, IR_S_NOT, a), *not_b = ir_expr_unary(context, IR_S_NOT, b);
+  switch ((int)code) {
+  case IR_S_LT: return ir_expr_binary(context, IR_S_AND, not_a, b);
+  case IR_S_LE: return ir_expr_binary(context, IR_S_OR, not_a, b);
+  case IR_S_GT: return ir_expr_binary(context, IR_S_AND, a, not_b);
+  case IR_S_GE: return ir_expr_binary(context, IR_S_OR, a, not_b);
+  default: return ir_expr_binary(context, code, a, b);
+  }
+}
+
+/* EXPR in another form, of integers or bools that are constants or decide it; EXPR itself where compilers have nothing to say. */
+static const ir_expr *plainer(c_scope *scope, const ir_expr *expr) {
+  ir_context *context = scope->f->file->context;
+  if (expr->count != 2 || ir_is_float((ir_dtype)expr->kids[0]->dtype)) return expr;
+  const ir_expr *a = expr->kids[0], *b = expr->kids[1];
+  bool constants = a->code == IR_S_CONST && b->code == IR_S_CONST;
+  bool logic = expr->code == IR_S_AND || expr->code == IR_S_OR || (expr->code == IR_S_BITXOR && a == b);
+  if (!constants && a->dtype == IR_BOOL && compares(expr)) {
+    const ir_expr *same = as_logic(context, (ir_scalar_code)expr->code, a, b), *simple = ir_simplify(context, NULL, same);
+    return simple == same ? expr : simple;
+  }
+  if (!constants && !logic) return expr;
+  const ir_expr *simple = ir_simplify(context, NULL, expr);
+  return simple->code == IR_S_CONST ? simple : expr;
+}
+
+static bool is_masked(const ir_expr *expr) {
+  return (expr->code == IR_S_BITAND || expr->code == IR_S_BITOR) && (expr->kids[0]->code == IR_S_CONST || expr->kids[1]->code == IR_S_CONST);
+}
+
 /* A conjunction or disjunction. */
 static const char *both(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
@@ -148,9 +187,7 @@ static const char *both(c_scope *scope, const ir_expr *expr) {
   if (value && ir_is_integer((ir_dtype)value->dtype) && is_decided(scope, expr, value, &truth)) return c_constant(f->file, IR_BOOL, truth);
   const char *in[] = {c_expr(scope, expr->kids[0]), c_expr(scope, expr->kids[1])};
   if (value && ir_is_float((ir_dtype)value->dtype)) {
-    const char *name = c_print(f, "t%u", f->temps++);
-    c_line(f, "const bool %s = %s;", name, c_bare(f, in[1]));
-    in[1] = name;
+    in[1] = given_name(f, IR_BOOL, in[1]);
   }
   return c_operator(f->file, (ir_scalar_code)expr->code, IR_BOOL, in, (c_hint){0});
 }
@@ -159,6 +196,8 @@ static const char *both(c_scope *scope, const ir_expr *expr) {
 
 static const char *apply(c_scope *scope, const ir_expr *expr) {
   c_file *file = scope->f->file;
+  const ir_expr *plain = plainer(scope, expr);
+  if (plain != expr) return c_expr(scope, plain);
   if (expr->code == IR_S_AND || expr->code == IR_S_OR) return both(scope, expr);
   if (compares(expr) && expr->kids[0] == expr->kids[1]) return with_itself(scope, expr);
   const char *in[3] = {NULL, NULL, NULL};
@@ -168,6 +207,9 @@ static const char *apply(c_scope *scope, const ir_expr *expr) {
     forget(scope, known);
     scope->f->out->length = length;
     return with_itself(scope, expr);
+  }
+  for (size_t i = 0; i < 2 && compares(expr); i++) {
+    if (is_masked(expr->kids[i]) && expr->kids[1 - i]->code == IR_S_CONST) in[i] = given_name(scope->f, (ir_dtype)expr->kids[i]->dtype, in[i]);
   }
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
@@ -278,9 +320,7 @@ const char *c_expr(c_scope *scope, const ir_expr *expr) {
   }
   bool shared = (uintptr_t)ir_map_get(&scope->uses, expr) > 1;
   if (!is_name(text) && expr->code != IR_S_CONST && (shared || strlen(text) > LONGEST)) {
-    const char *name = c_print(f, "t%u", f->temps++);
-    c_line(f, "const %s %s = %s;", c_type((ir_dtype)expr->dtype), name, c_bare(f, text));
-    text = name;
+    text = given_name(f, (ir_dtype)expr->dtype, text);
   }
   ir_map_put(&f->arena, &scope->memo, expr, (void *)(uintptr_t)text);
   *ir_push(&f->arena, &scope->order) = expr;

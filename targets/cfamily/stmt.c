@@ -106,6 +106,7 @@ static void emit_store(c_function *f, ir_op *op) {
   if (place.on) c_count(&scope, place.on);
   const char *text = c_expr(&scope, value), *condition = place.on ? c_expr(&scope, place.on) : NULL;
   const char *at = buffer->plain ? buffer->name : c_print(f, "%s[%s]", buffer->name, c_bare(f, c_expr(&scope, place.flat)));
+  if (buffer->plain && !strcmp(text, at)) return;
   if (!buffer->own) text = c_store_form(f->file, ir_type_dtype(buffer->type), text);
   if (condition) {
     c_line(f, "if (%s) %s = %s;", c_bare(f, condition), at, c_bare(f, text));
