@@ -92,15 +92,21 @@ bool infer_split(ir_infer *in) {
   return evenly ? split_evenly(in, &x, axis, parts) : split_at(in, &x, axis);
 }
 
-/* A bound of a slice counted from the beginning and clamped to [least, most]; NULL where that is only known at run
- * time. OPEN is the bound that means "as far as there is". */
+/* BOUND, plus EXTENT where it is negative. */
+static const ir_expr *from_beginning(const ir_infer *in, const ir_expr *bound, const ir_expr *extent) {
+  const ir_expr *zero = ir_infer_i64(in, 0);
+  const ir_expr *is_negative = ir_infer_op(in, IR_S_MIN, ir_infer_op(in, IR_S_MAX, ir_infer_sub(in, zero, bound), zero), ir_infer_i64(in, 1));
+  return ir_infer_add(in, bound, ir_infer_op(in, IR_S_MUL, extent, is_negative));
+}
+
+/* A bound of a slice counted from the beginning and clamped to [least, most]; NULL where it is not known. OPEN is the bound that means "as far as there is". */
 static const ir_expr *clamped(const ir_infer *in, const ir_expr *bound, const ir_expr *extent, const ir_expr *least, const ir_expr *most,
                               int64_t open, const ir_expr *open_value) {
   if (!bound || !extent) return NULL;
   if (ir_dim_is(bound, open)) return open_value;
   const ir_expr *zero = ir_infer_i64(in, 0);
   ir_proof negative = ir_prove_lt(in->context, in->facts, bound, zero);
-  if (negative == IR_UNKNOWN) return NULL;
+  if (negative == IR_UNKNOWN) return ir_infer_op(in, IR_S_MIN, ir_infer_op(in, IR_S_MAX, from_beginning(in, bound, extent), least), most);
   if (negative == IR_PROVEN) return ir_infer_op(in, IR_S_MAX, ir_infer_add(in, bound, extent), least);
   return ir_infer_op(in, IR_S_MIN, bound, most);
 }
