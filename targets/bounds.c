@@ -8,13 +8,15 @@ enum { MOST_CASES = 3 /* nested */ };
 
 static bool holds(ir_proofs *p, const ir_facts *facts, const ir_expr *condition, int depth);
 
-static const ir_expr *find_select(const ir_expr *expr) {
-  if (expr->code == IR_S_SELECT && expr->lanes == 1 && !expr->kids[0]->has_loads) return expr;
-  for (size_t i = 0; i < expr->count; i++) {
-    const ir_expr *found = find_select(expr->kids[i]);
-    if (found) return found;
-  }
-  return NULL;
+static void see_select(void *user, const ir_expr *expr) {
+  if (expr->code == IR_S_SELECT && expr->lanes == 1 && !expr->kids[0]->has_loads) *(const ir_expr **)user = expr;
+}
+
+/* An outermost select in EXPR, or NULL. */
+static const ir_expr *find_select(ir_context *context, const ir_expr *expr) {
+  const ir_expr *found = NULL;
+  ir_expr_walk(context, expr, see_select, &found);
+  return found;
 }
 
 static bool either_way(ir_proofs *p, const ir_facts *facts, const ir_expr *condition, const ir_expr *select, int depth) {
@@ -48,7 +50,7 @@ static bool every_way(ir_proofs *p, const ir_facts *facts, const ir_expr *condit
 
 static bool holds(ir_proofs *p, const ir_facts *facts, const ir_expr *condition, int depth) {
   if (ir_prove(p->context, facts, condition) == IR_PROVEN) return true;
-  const ir_expr *select = depth ? find_select(condition) : NULL;
+  const ir_expr *select = depth ? find_select(p->context, condition) : NULL;
   return select && either_way(p, facts, condition, select, depth);
 }
 

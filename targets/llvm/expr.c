@@ -309,12 +309,12 @@ static emit_value compute(emit_scope *scope, const ir_expr *expr) {
   }
 }
 
-static bool has_guard(const ir_expr *expr) {
-  if (expr->code == IR_S_GUARD) return true;
-  for (size_t i = 0; i < expr->count; i++) {
-    if (has_guard(expr->kids[i])) return true;
-  }
-  return false;
+static void see_guard(void *user, const ir_expr *node) { *(bool *)user |= node->code == IR_S_GUARD; }
+
+static bool has_guard(const emit_function *f, const ir_expr *expr) {
+  bool found = false;
+  ir_expr_walk(f->unit->context, expr, see_guard, &found);
+  return found;
 }
 
 /* What depends on symbols alone is computed once, at the start of the function. */
@@ -343,9 +343,9 @@ static emit_value hoisted(emit_function *f, const ir_expr *expr) {
 emit_value emit_expr(emit_scope *scope, const ir_expr *expr) {
   emit_function *f = scope->f;
   bool closed = !expr->has_args && expr->code != IR_S_CONST && expr->code != IR_S_SYMBOL;
-  if (closed && f->hoists && !has_guard(expr)) return hoisted(f, expr);
   const emit_value *known = ir_map_get(&scope->memo, expr);
   if (known) return *known;
+  if (closed && f->hoists && (ir_map_has(&f->shared, expr) || !has_guard(f, expr))) return hoisted(f, expr);
   emit_value *value = ir_new(&f->scratch, emit_value);
   *value = compute(scope, expr);
   ir_map_put(&f->scratch, &scope->memo, expr, value);

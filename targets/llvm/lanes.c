@@ -10,6 +10,7 @@ struct analysis {
   ir_arena arena;
   ir_map varying; /* ir_value of a scalar that differs between lanes -> how */
   ir_map own;     /* buffers of the body: each lane has its own */
+  ir_map varied, scanned; /* ir_op -> a map of what is known of its expressions: equal parts are looked at once */
   emit_lanes_plan plan;
 };
 
@@ -18,8 +19,25 @@ typedef enum variation { SAME, NEXT, OTHER } variation;
 
 static variation value_variation(struct analysis *a, ir_value *value);
 
+/* The entry of EXPR of OP in KNOWN. */
+static void **entry_of(struct analysis *a, ir_map *known, const ir_op *op, const ir_expr *expr) {
+  void **slot = ir_map_slot(&a->arena, known, op);
+  if (!*slot) *slot = ir_new(&a->arena, ir_map);
+  return ir_map_slot(&a->arena, *slot, expr);
+}
+
+static variation find_variation(struct analysis *a, const ir_op *op, const ir_expr *expr);
+
 static variation expr_variation(struct analysis *a, const ir_op *op, const ir_expr *expr) {
   if (!expr->has_args) return SAME;
+  void *known = *entry_of(a, &a->varied, op, expr);
+  if (known) return (variation)((uintptr_t)known - 1);
+  variation found = find_variation(a, op, expr);
+  *entry_of(a, &a->varied, op, expr) = (void *)((uintptr_t)found + 1);
+  return found;
+}
+
+static variation find_variation(struct analysis *a, const ir_op *op, const ir_expr *expr) {
   if (expr->code == IR_S_ARG) return value_variation(a, ir_op_operand(op, expr->arg));
   if (expr->code == IR_S_LOAD && ir_map_has(&a->own, ir_op_operand(op, expr->arg))) return OTHER;
   variation found = SAME;
@@ -61,6 +79,9 @@ static void note_access(struct analysis *a, const ir_op *op, const ir_type *type
 /* Notes element types; false for vectors of the program and for a lane's own memory at an index that varies. */
 static bool scan_expr(struct analysis *a, const ir_op *op, const ir_expr *expr) {
   if (expr->lanes > 1) return false;
+  void **seen = entry_of(a, &a->scanned, op, expr);
+  if (*seen) return true;
+  *seen = a;
   a->plan.size++;
   ir_dtype dtype = (ir_dtype)expr->dtype;
   bool computed = ir_is_float(dtype) || (dtype != IR_I64 && dtype != IR_BOOL);
