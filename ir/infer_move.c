@@ -99,7 +99,8 @@ static const ir_expr *from_beginning(const ir_infer *in, const ir_expr *bound, c
   return ir_infer_add(in, bound, ir_infer_op(in, IR_S_MUL, extent, is_negative));
 }
 
-/* A bound of a slice counted from the beginning and clamped to [least, most]; NULL where it is not known. OPEN is the bound that means "as far as there is". */
+/* A bound of a slice counted from the beginning and clamped to [least, most]; NULL where it is not known. OPEN is the bound
+ * that means "as far as there is". */
 static const ir_expr *clamped(const ir_infer *in, const ir_expr *bound, const ir_expr *extent, const ir_expr *least, const ir_expr *most,
                               int64_t open, const ir_expr *open_value) {
   if (!bound || !extent) return NULL;
