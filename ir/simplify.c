@@ -120,6 +120,12 @@ const ir_expr *ir_simplify(ir_context *context, const ir_facts *facts, const ir_
   return result;
 }
 
+const ir_expr *ir_simplify_constant(ir_context *context, const ir_expr *expr) {
+  if (!expr->count || expr->has_args) return expr;
+  const ir_expr *simple = ir_simplify(context, NULL, expr);
+  return simple->code == IR_S_CONST ? simple : expr;
+}
+
 ir_proof ir_prove(ir_context *context, const ir_facts *facts, const ir_expr *condition) {
   const ir_expr *simple = ir_simplify(context, facts, condition);
   if (simple->code != IR_S_CONST) return IR_UNKNOWN;

@@ -31,6 +31,8 @@ void ir_facts_count(ir_facts *facts, ir_context *context, const ir_expr *counter
  * prove it, exact identities on other dtypes (never changing NaN, signed zero or rounding). The result is the same
  * for structurally equal input: deterministic, and a fixed point. FACTS may be NULL. */
 const ir_expr *ir_simplify(ir_context *context, const ir_facts *facts, const ir_expr *expr);
+/* The constant that EXPR is where nothing in it varies; else EXPR as it is. */
+const ir_expr *ir_simplify_constant(ir_context *context, const ir_expr *expr);
 
 typedef enum ir_proof { IR_UNKNOWN, IR_PROVEN, IR_REFUTED } ir_proof;
 /* Whether CONDITION holds for every (PROVEN) or no (REFUTED) value that the facts allow. */

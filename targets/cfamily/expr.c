@@ -159,18 +159,17 @@ static const ir_expr *as_logic(ir_context *context, ir_scalar_code code, const i
   }
 }
 
-/* EXPR in another form, of integers or bools that are constants or decide it; EXPR itself where compilers have nothing to say. */
+/* EXPR in another form, of integers or bools that decide it; EXPR itself where compilers have nothing to say. */
 static const ir_expr *plainer(c_scope *scope, const ir_expr *expr) {
   ir_context *context = scope->f->file->context;
   if (expr->count != 2 || ir_is_float((ir_dtype)expr->kids[0]->dtype)) return expr;
   const ir_expr *a = expr->kids[0], *b = expr->kids[1];
-  bool constants = a->code == IR_S_CONST && b->code == IR_S_CONST;
   bool logic = expr->code == IR_S_AND || expr->code == IR_S_OR || (expr->code == IR_S_BITXOR && a == b);
-  if (!constants && a->dtype == IR_BOOL && compares(expr)) {
+  if (a->dtype == IR_BOOL && compares(expr)) {
     const ir_expr *same = as_logic(context, (ir_scalar_code)expr->code, a, b), *simple = ir_simplify(context, NULL, same);
     return simple == same ? expr : simple;
   }
-  if (!constants && !logic) return expr;
+  if (!logic) return expr;
   const ir_expr *simple = ir_simplify(context, NULL, expr);
   return simple->code == IR_S_CONST ? simple : expr;
 }
@@ -285,6 +284,8 @@ const char *c_scalar(c_function *f, ir_value *value) {
 
 static const char *compute(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
+  const ir_expr *known = ir_simplify_constant(f->file->context, expr); /* PoCL takes rint(INFINITY) for undefined */
+  if (known != expr) return c_expr(scope, known);
   ir_dtype from = expr->count ? (ir_dtype)expr->kids[0]->dtype : IR_I64, to = (ir_dtype)expr->dtype;
   switch ((int)expr->code) {
   case IR_S_CONST: return c_constant(f->file, to, expr->bits);

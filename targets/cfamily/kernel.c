@@ -15,7 +15,7 @@ static const char *const reserved[] = {
     "fma", "event_t", "size_t", "pipe", "generic", "complex", "imaginary", "quad", "asm", "alignas", "alignof", "and", "or", "not", "xor",
     "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "catch", "try", "throw", "friend", "explicit", "export",
     "mutable", "nullptr", "noexcept", "decltype", "constexpr", "wchar_t", "char16_t", "char32_t", "uniform", "read_only",
-    "write_only", "read_write", "sampler", "texture", "main", "ptrdiff_t", "intptr_t", "uintptr_t", "NULL", "INFINITY", "NAN",
+    "write_only", "read_write", "sampler", "texture", "main", "ptrdiff_t", "intptr_t", "uintptr_t", "NULL", "INFINITY", "NAN", "HUGE_VAL",
     "barrier", "precise", "linux", "unix", "i386", "static_assert", "thread_local", "typeid", "static_cast", "dynamic_cast",
     "const_cast", "reinterpret_cast", "visible", "intersection", "mesh", "object", "ray_data", "object_data", "patch",
 };

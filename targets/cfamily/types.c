@@ -21,7 +21,8 @@ const char *c_stored_type(ir_dtype dtype) { return types[dtype].stored; }
 /* --- constants --- */
 
 static const char *real_text(c_file *file, double value, bool wide) {
-  if (isinf(value)) return value < 0 ? "(-INFINITY)" : "INFINITY";
+  const char *infinity = wide ? "HUGE_VAL" : "INFINITY";
+  if (isinf(value)) return value < 0 ? ir_arena_printf(file->arena, "(-%s)", infinity) : infinity;
   ir_text text = {0};
   ir_text_printf(&text, wide ? "%.17g" : "%.9g", value);
   if (!strpbrk(text.at, ".e")) ir_text_put(&text, ".0");

@@ -56,7 +56,9 @@ typedef struct sv_buffer {
 typedef struct sv_function {
   sv_module *module;
   sv_words variables, body;
+  sv_words start; /* of the body, before all that is in it */
   sv_id id, type, first, here; /* labels: of the first block, of the current one */
+  sv_id zero; /* +0.0 of f32 that sv_zero has made */
   ir_arena arena;
   ir_proofs proofs;
   ir_map values;  /* ir_value, or the expression of a symbol -> id */
@@ -110,6 +112,9 @@ sv_id sv_word(sv_module *m, uint32_t value); /* a 32-bit integer constant */
 sv_id sv_int(sv_module *m, sv_kind kind, int64_t value);
 sv_id sv_real(sv_module *m, sv_kind kind, double value);
 sv_id sv_constant(sv_module *m, ir_dtype dtype, uint64_t bits);
+/* The constant as an operand of arithmetic: drivers take `0.0 + x` for x, and 0.0 for `0.0 * x` and `0.0 / x`, where they
+ * see that it is zero, so that a zero of a kernel's floats is made of what they cannot know. */
+sv_id sv_operand(sv_function *f, ir_dtype dtype, uint64_t bits);
 
 /* --- functions (function.c) --- */
 void sv_function_begin(sv_function *f, sv_module *m, sv_id result, size_t count, const sv_id *params, sv_id *ids);
@@ -173,7 +178,8 @@ sv_id sv_expr(sv_scope *scope, const ir_expr *expr);
 sv_id sv_scalar(sv_function *f, ir_value *value);
 sv_id sv_element(sv_scope *scope, const sv_buffer *buffer, const ir_expr *flat); /* a pointer */
 sv_id sv_global(sv_function *f, SpvStorageClass storage, sv_id type);     /* a variable of the module that F's kernel uses */
-sv_id sv_built_in(sv_function *f, SpvBuiltIn which, sv_id type);
+/* A number of the workgroup, or of the invocation in it, on axis 0 to 2: u32. */
+sv_id sv_built_in(sv_function *f, SpvBuiltIn which, uint32_t axis);
 void sv_region(sv_function *f, ir_region *region);
 bool sv_kernel(sv_module *m, const ir_kernel *kernel);
 

@@ -36,12 +36,23 @@ static const ir_expr *narrowed(sv_scope *scope, const ir_expr *expr) {
   return wide ? ir_simplify(scope->f->module->context, NULL, expr) : expr;
 }
 
+/* An operator that does no arithmetic with its operands; what it makes of a zero is right everywhere. */
+static bool only_compares(const ir_expr *expr) {
+  return ir_scalars[expr->code].typing == IR_TYPING_COMPARE || expr->code == IR_S_MIN || expr->code == IR_S_MAX;
+}
+
+static sv_id operand(sv_scope *scope, const ir_expr *expr, size_t i) {
+  const ir_expr *kid = expr->kids[i];
+  if (kid->code == IR_S_CONST && only_compares(expr)) return sv_constant(scope->f->module, (ir_dtype)kid->dtype, kid->bits);
+  return sv_expr(scope, kid);
+}
+
 static sv_id apply(sv_scope *scope, const ir_expr *expr) {
   sv_function *f = scope->f;
   const ir_expr *simple = narrowed(scope, expr);
   if (simple != expr) return sv_expr(scope, simple);
   sv_id in[3] = {0};
-  for (size_t i = 0; i < expr->count && i < ir_count_of(in); i++) in[i] = sv_expr(scope, expr->kids[i]);
+  for (size_t i = 0; i < expr->count && i < ir_count_of(in); i++) in[i] = operand(scope, expr, i);
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
   ir_scalar_code code = (ir_scalar_code)expr->code;
@@ -83,9 +94,9 @@ static sv_id load(sv_scope *scope, const ir_expr *expr) {
   const sv_buffer *buffer = ir_map_get(&f->buffers, ir_op_operand(scope->op, expr->arg));
   ir_place place = ir_place_find(&f->proofs, scope->op, buffer->type, expr->count, expr->kids, false, f->trusted);
   ir_dtype dtype = ir_type_dtype(buffer->type);
-  if (place.never) return sv_constant(f->module, dtype, 0);
+  if (place.never) return sv_operand(f, dtype, 0);
   if (!place.on) return load_at(scope, buffer, place.flat);
-  sv_id condition = sv_expr(scope, place.on), none = sv_constant(f->module, dtype, 0);
+  sv_id condition = sv_expr(scope, place.on), none = sv_operand(f, dtype, 0);
   sv_when when = sv_when_begin(f, condition);
   size_t known = scope->order.count;
   sv_id value = load_at(scope, buffer, place.flat);
@@ -124,9 +135,11 @@ sv_id sv_scalar(sv_function *f, ir_value *value) {
 
 static sv_id compute(sv_scope *scope, const ir_expr *expr) {
   sv_function *f = scope->f;
+  const ir_expr *known = ir_simplify_constant(f->module->context, expr);
+  if (known != expr) return sv_expr(scope, known);
   ir_dtype from = expr->count ? (ir_dtype)expr->kids[0]->dtype : IR_I64, to = (ir_dtype)expr->dtype;
   switch ((int)expr->code) {
-  case IR_S_CONST: return sv_constant(f->module, to, expr->bits);
+  case IR_S_CONST: return sv_operand(f, to, expr->bits);
   case IR_S_SYMBOL: return bound(f, expr);
   case IR_S_ARG: return f->arguments ? f->arguments[expr->arg] : sv_scalar(f, ir_op_operand(scope->op, expr->arg));
   case IR_S_LOAD: return load(scope, expr);

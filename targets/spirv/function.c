@@ -69,6 +69,7 @@ static void append(sv_module *m, const sv_words *words) {
 
 void sv_function_end(sv_function *f) {
   append(f->module, &f->variables);
+  append(f->module, &f->start);
   append(f->module, &f->body);
   sv_put(f->module->arena, &f->module->sections[SV_FUNCTIONS], SpvOpFunctionEnd, 0, NULL);
   ir_arena_free(&f->arena);

@@ -25,7 +25,7 @@ sv_id sv_global(sv_function *f, SpvStorageClass storage, sv_id type) {
   return id;
 }
 
-sv_id sv_built_in(sv_function *f, SpvBuiltIn which, sv_id type) {
+static sv_id built_in(sv_function *f, SpvBuiltIn which, sv_id type) {
   sv_module *m = f->module;
   const char *name = which == SpvBuiltInWorkgroupId ? "group" : "item";
   sv_id id = sv_helper(m, name);
@@ -39,6 +39,13 @@ sv_id sv_built_in(sv_function *f, SpvBuiltIn which, sv_id type) {
   }
   list(f, SpvStorageClassInput, id);
   return id;
+}
+
+sv_id sv_built_in(sv_function *f, SpvBuiltIn which, uint32_t axis) {
+  sv_module *m = f->module;
+  const sv_id word = sv_type(m, SV_I32), vector = sv_type_of(m, SpvOpTypeVector, SV_WORDS(word, 3)), variable = built_in(f, which, vector);
+  const sv_id all = sv_emit(f, SpvOpLoad, vector, 1, &variable);
+  return sv_emit(f, SpvOpCompositeExtract, word, SV_WORDS(all, axis));
 }
 
 /* --- parameters --- */

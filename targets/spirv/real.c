@@ -3,6 +3,8 @@
  * and f8 compute in f32 and round once an operator. */
 #include "targets/spirv/emit.h"
 
+#include <math.h>
+
 static sv_id compare(sv_function *f, SpvOp op, sv_id a, sv_id b) { return sv_binary(f, op, SV_BOOL, a, b); }
 
 static sv_id unary(sv_function *f, enum GLSLstd450 instruction, sv_kind kind, sv_id a) { return sv_glsl(f, instruction, kind, 1, &a); }
@@ -37,6 +39,28 @@ static sv_id negate(sv_function *f, sv_kind kind, sv_id a) {
 static sv_id test(sv_function *f, ir_scalar_code code, sv_kind kind, sv_id a) {
   SpvOp op = code == IR_S_ISNAN ? SpvOpUGreaterThan : code == IR_S_ISINF ? SpvOpIEqual : SpvOpULessThan;
   return compare(f, op, magnitude(f, kind, a), sv_int(f->module, bits_kind(kind), infinity_bits(kind)));
+}
+
+/* --- zeros --- */
+
+/* No workgroup has a number with the highest bit: that bit of it is +0.0. */
+static sv_id hidden_zero(sv_function *f) {
+  if (f->zero) return f->zero;
+  sv_words body = f->body;
+  f->body = (sv_words){0};
+  sv_id group = sv_built_in(f, SpvBuiltInWorkgroupId, 0);
+  f->zero = sv_from_bits(f, SV_F32, sv_binary(f, SpvOpBitwiseAnd, SV_I32, group, sv_int(f->module, SV_I32, sign_bit(SV_F32))));
+  f->start = f->body;
+  f->body = body;
+  return f->zero;
+}
+
+sv_id sv_operand(sv_function *f, ir_dtype dtype, uint64_t bits) {
+  double value = ir_is_float(dtype) ? ir_float_from_bits(dtype, bits) : 1;
+  if (value != 0 || !f->kernel) return sv_constant(f->module, dtype, bits);
+  sv_id zero = hidden_zero(f);
+  if (dtype == IR_F64) zero = sv_unary(f, SpvOpFConvert, SV_F64, zero);
+  return signbit(value) ? negate(f, sv_kind_of(dtype), zero) : zero;
 }
 
 /* --- division rounded down: NumPy's definition, which is Python's where the divisor is not 0 --- */

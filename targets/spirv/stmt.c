@@ -23,13 +23,9 @@ static void emit_body(sv_function *f, ir_op *op, sv_id counter) {
 
 /* The number of the workgroup, or of the invocation in it, on an axis. */
 static sv_id built_in(sv_function *f, const char *axis) {
-  sv_module *m = f->module;
   bool group = !strncmp(axis, "group.", 6);
   const uint32_t number = (uint32_t)(axis[strlen(axis) - 1] - 'x');
-  const sv_id word = sv_type(m, SV_I32), vector = sv_type_of(m, SpvOpTypeVector, SV_WORDS(word, 3));
-  const sv_id variable = sv_built_in(f, group ? SpvBuiltInWorkgroupId : SpvBuiltInLocalInvocationId, vector);
-  const sv_id all = sv_emit(f, SpvOpLoad, vector, 1, &variable);
-  return sv_unary(f, SpvOpUConvert, SV_I64, sv_emit(f, SpvOpCompositeExtract, word, SV_WORDS(all, number)));
+  return sv_unary(f, SpvOpUConvert, SV_I64, sv_built_in(f, group ? SpvBuiltInWorkgroupId : SpvBuiltInLocalInvocationId, number));
 }
 
 static void emit_for(sv_function *f, ir_op *op) {

@@ -29,6 +29,9 @@ FLOAT = ["{a} / {b}", "fma({a}, {b}, {c})", "floor({a})", "ceil({a})", "trunc({a
          "copysign({a}, {b})", "exp({a})", "log({a})", "tanh({a})", "erf({a})", "sigmoid({a})",
          *(f + "({a})" for f in ("exp2", "expm1", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh",
                                  "atanh", "asin", "acos", "atan")), "atan2({a}, {b})", "pow({a}, {b})"]
+# Compilers know rules for zero, and not all of them are true of signed zeros, infinities and NaN.
+ZERO = [f"{a} {op} {b}" for op in "+-*/" for zero in ("{o}", "{m}") for a, b in ((zero, "{a}"), ("{a}", zero))]
+ZERO += [f"{op}({a}, {b})" for op in ("truncmod", "min", "max", "copysign") for zero in ("{o}", "{m}") for a, b in ((zero, "{a}"), ("{a}", zero))]
 INT = ["truncdiv({a}, {b})", "ceildiv({a}, {b})", "bcast({a}, {b})", "shl({a}, {b})", "shr({a}, {b})", "floordiv({a}, {p})",
        "floormod({a}, {p})", "truncdiv({a}, {p})", "truncmod({a}, {p})", "ceildiv({a}, {p})", "floordiv({a}, {q})",
        "floormod({a}, {q})", "ceildiv({a}, {q})"]
@@ -87,7 +90,7 @@ def operators(dtype):
     if dtype == "bool":
         return BITWISE + COMPARE[:2] + LOGIC + ["select({a}, {b}, {c})"]
     if dtype in FORMAT:
-        return SAME + FLOAT + COMPARE + TEST + SELECT
+        return SAME + FLOAT + COMPARE + TEST + SELECT + ZERO
     return SAME + INT + BITWISE + COMPARE + SELECT
 
 
@@ -125,7 +128,7 @@ def cases_of(dtype):
     for k, op in enumerate(operators(dtype)):
         result = "bool" if is_test(op) or dtype == "bool" else dtype
         p, q = 4 if BITS[dtype] == 4 else 8, 10 if dtype == "bool" or dtype[0] == "u" else -3
-        text = op.format(a="%a", b="%b", c="%c", p=f"{dtype}({p})", q=f"{dtype}({q})")
+        text = op.format(a="%a", b="%b", c="%c", p=f"{dtype}({p})", q=f"{dtype}({q})", o=f"{dtype}(0.0)", m=f"{dtype}(-0.0)")
         yield Case(f"f{k}", dtype, result, text, not op.startswith(KEEPS_BITS))
     for to in BITS:
         if to != dtype:
