@@ -74,6 +74,7 @@ ir_op *ir_build_with(ir_builder *b, ir_opcode code, ir_value *const *operands, s
                    .region_count = region_count,
                    .regions = regions,
                    .scratch = &scratch};
+    if (region_count) ir_infer_stands_in(&in, b->region);
     made = ir_infer_run(&in);
     types = in.results;
     type_count = in.result_count;

@@ -21,6 +21,7 @@ struct ir_infer {
   const ir_attr *const *attrs; /* row->attr_count */
   size_t region_count;
   ir_region *const *regions;
+  ir_vec(const ir_region *) around; /* the regions that it stands in, on scratch: what their match_casts name is known there */
   size_t declared_count;          /* result types written in the text, or those the operation has; 0: none known */
   const ir_type *const *declared; /* for operators whose result type only the text can give (const, alloc, match_cast) */
   bool quiet;                     /* do not report: a pass only wants to know */
@@ -50,6 +51,9 @@ ir_dtype ir_infer_dtype(const ir_infer *in, const char *name);
 const char *ir_infer_operand_name(const ir_infer *in, size_t operand);
 /* An axis attribute value counted from the end where negative, checked against RANK. */
 bool ir_infer_axis(ir_infer *in, int64_t axis, size_t rank, size_t *out);
+
+/* The operation stands in REGION and in what is around that. */
+void ir_infer_stands_in(ir_infer *in, const ir_region *region);
 
 /* Runs the row's inference and checks operands against the row's constraints first. On success the result types are
  * in in->results. Fills context, row and defaults itself from code, attrs (may be NULL or hold NULLs) and func. */

@@ -27,15 +27,18 @@ static void take_casts(struct symbols *s, const ir_region *region) {
   }
 }
 
-/* The symbols that are visible around the operation and so may stay: of the signature, of casts before it. */
+/* The symbols that are visible around the operation and so may stay: of the signature, of casts in the regions around it. */
 static void take_outer(struct symbols *s) {
   const ir_func *func = s->in->func;
-  if (!func) return;
-  for (size_t i = 0; i < func->param_count; i++) {
+  for (size_t i = 0; func && i < func->param_count; i++) {
     if (func->params[i].symbol) ir_map_put(s->in->scratch, &s->known, func->params[i].symbol, s);
     take_symbols(s, func->params[i].type);
   }
-  if (func->body) take_casts(s, func->body);
+  for (size_t i = 0; i < s->in->around.count; i++) take_casts(s, s->in->around.at[i]);
+}
+
+void ir_infer_stands_in(ir_infer *in, const ir_region *region) {
+  for (; region; region = region->parent ? region->parent->region : NULL) *ir_push(in->scratch, &in->around) = region;
 }
 
 struct erasure {

@@ -8,20 +8,22 @@ ir_infer ir_infer_again(const ir_op *op, const ir_facts *facts, ir_arena *scratc
   const ir_type **declared = ir_new_array(scratch, const ir_type *, op->result_count);
   for (size_t i = 0; i < op->operand_count; i++) operands[i] = ir_op_operand(op, i);
   for (size_t i = 0; i < op->result_count; i++) declared[i] = ir_op_result(op, i)->type;
-  return (ir_infer){.context = ir_op_context(op),
-                    .module = ir_op_module(op),
-                    .func = ir_op_func(op),
-                    .facts = facts,
-                    .code = (ir_opcode)op->code,
-                    .range = op->range,
-                    .operand_count = op->operand_count,
-                    .operands = operands,
-                    .attrs = ir_op_slots(op),
-                    .region_count = op->region_count,
-                    .regions = ir_op_regions(op),
-                    .declared_count = op->result_count,
-                    .declared = declared,
-                    .scratch = scratch};
+  ir_infer in = {.context = ir_op_context(op),
+                 .module = ir_op_module(op),
+                 .func = ir_op_func(op),
+                 .facts = facts,
+                 .code = (ir_opcode)op->code,
+                 .range = op->range,
+                 .operand_count = op->operand_count,
+                 .operands = operands,
+                 .attrs = ir_op_slots(op),
+                 .region_count = op->region_count,
+                 .regions = ir_op_regions(op),
+                 .declared_count = op->result_count,
+                 .declared = declared,
+                 .scratch = scratch};
+  if (op->region_count) ir_infer_stands_in(&in, op->region);
+  return in;
 }
 
 size_t ir_op_refine(ir_op *op, ir_arena *scratch) {

@@ -100,6 +100,7 @@ static bool infer(ir_parser *p, ir_making *m, ir_nodes nodes, const ir_type ***t
                              : m->declared ? &m->declared
                                            : NULL,
                  .scratch = &p->scratch};
+  for (const ir_block *block = m->region_count ? p->block : NULL; block; block = block->outer) ir_infer_stands_in(&in, block->region);
   if (ir_op_defs[m->code].infer && !ir_infer_run(&in)) return false;
   *types = in.results;
   *count = in.result_count;
