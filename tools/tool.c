@@ -5,6 +5,7 @@
 #include "ir/verify.h"
 #include "runtime/weights.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 static void handle(void *user, ir_diags *diags, const ir_diag *diag) {
@@ -23,6 +24,7 @@ void ir_tool_start(ir_tool *tool) {
 }
 
 int ir_tool_end(ir_tool *tool, int status) {
+  if (fflush(stdout) || ferror(stdout)) ir_error_in(tool->diags, "<stdout>", "cannot write: %s", strerror(errno));
   ir_diags_flush(tool->diags);
   if (status == IR_EXIT_OK && ir_diags_errors(tool->diags)) status = IR_EXIT_INPUT;
   ir_context_free(tool->context);

@@ -66,6 +66,8 @@ void ir_manifest_leave(ir_manifest_reader *r);
 /* A member of OBJECT of type WANT; reports where it is missing or is another. */
 json_t *ir_manifest_member(ir_manifest_reader *r, const json_t *object, const char *key, json_type want);
 const ir_string *ir_manifest_word(ir_manifest_reader *r, const json_t *object, const char *key);
+/* The member "symbol", which is a name that text could hold. */
+const ir_expr *ir_manifest_symbol(ir_manifest_reader *r, const json_t *object);
 /* An expression; its arguments are operands of FRAME (NULL: it may have none). */
 const ir_expr *ir_manifest_expr(ir_manifest_reader *r, const json_t *json, ir_frame *frame);
 const ir_type *ir_manifest_type(ir_manifest_reader *r, const json_t *json);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* runtime/manifest/get.c - expressions, types and attributes from JSON. Needs ir/number. */
 #include "ir/number.h"
+#include "parser/parser.h"
 #include "runtime/manifest/codec.h"
 
 #include <math.h>
@@ -54,6 +55,19 @@ const ir_string *ir_manifest_word(ir_manifest_reader *r, const json_t *object, c
   if (json && json_string_length(json) && !memchr(json_string_value(json), 0, json_string_length(json))) return string_of(r, json);
   if (json) ir_manifest_enter(r, key);
   return json ? ir_manifest_fail(r, "expected a name") : NULL;
+}
+
+static const ir_expr *symbol(ir_manifest_reader *r, const ir_string *name) {
+  if (!ir_is_symbol_name(ir_string_slice(name))) return ir_manifest_fail(r, "'%s' is no name of a symbol", name->text);
+  return ir_expr_symbol(r->context, name);
+}
+
+const ir_expr *ir_manifest_symbol(ir_manifest_reader *r, const json_t *object) {
+  const ir_string *name = ir_manifest_word(r, object, "symbol");
+  if (name) ir_manifest_enter(r, "symbol");
+  const ir_expr *expr = name ? symbol(r, name) : NULL;
+  if (expr) ir_manifest_leave(r);
+  return expr;
 }
 
 /* --- expressions --- */
@@ -117,7 +131,7 @@ static const ir_expr *application(ir_manifest_reader *r, const json_t *json, ir_
 
 static const ir_expr *leaf(ir_manifest_reader *r, const json_t *json, ir_frame *frame) {
   const ir_string *name = string_of(r, json);
-  if (name->text[0] != '%') return name->length ? ir_expr_symbol(r->context, name) : ir_manifest_fail(r, "a symbol without a name");
+  if (name->text[0] != '%') return symbol(r, name);
   ir_value *value = ir_map_get(&r->values, name);
   if (!frame) return ir_manifest_fail(r, "'%s' is a value, expected an expression over symbols", name->text);
   if (!value) return ir_manifest_fail(r, "no value is called '%s' here", name->text);

@@ -426,9 +426,9 @@ static bool read_param(ir_manifest_reader *r, const json_t *json, void *user) {
   ir_param param = {.type = ir_type_scalar(r->context, IR_I64, 1)};
   const ir_string *name = NULL;
   if (json_object_get(json, "symbol")) {
-    param.name = ir_manifest_word(r, json, "symbol");
-    if (!param.name || !ONLY(r, json, "symbol", "attributes")) return false;
-    param.symbol = ir_expr_symbol(r->context, param.name);
+    param.symbol = ir_manifest_symbol(r, json);
+    if (!param.symbol || !ONLY(r, json, "symbol", "attributes")) return false;
+    param.name = param.symbol->symbol;
   } else {
     name = ir_manifest_word(r, json, "name");
     param.type = name ? ir_manifest_type(r, json_object_get(json, "type")) : NULL;

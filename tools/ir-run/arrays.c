@@ -150,9 +150,8 @@ static void put_index(ir_text *text, const ir_tensor *tensor, int64_t flat) {
 }
 
 /* Without the sign of NaN, which means nothing. */
-static void put_element(ir_text *text, const char *before, double value) {
-  ir_text_put(text, before);
-  isnan(value) ? ir_text_put(text, "nan") : ir_text_printf(text, "%.9g", value);
+static void put_element(ir_text *text, const ir_tensor *tensor, int64_t i) {
+  isnan(as_double(tensor, i)) ? ir_text_put(text, "nan") : ir_print_number(text, (ir_dtype)tensor->dtype, ir_tensor_bits(tensor, i));
 }
 
 bool ir_run_compare(ir_text *text, const ir_tensor *got, const ir_tensor *want, ir_tolerance tolerance) {
@@ -175,8 +174,10 @@ bool ir_run_compare(ir_text *text, const ir_tensor *got, const ir_tensor *want, 
   if (got->count) {
     ir_text_put(text, " at ");
     put_index(text, got, where);
-    put_element(text, ": got ", as_double(got, where));
-    put_element(text, ", expected ", as_double(want, where));
+    ir_text_put(text, ": got ");
+    put_element(text, got, where);
+    ir_text_put(text, ", expected ");
+    put_element(text, want, where);
   }
   if (wrong) ir_text_printf(text, "; %lld of %lld elements differ", (long long)wrong, (long long)got->count);
   return !wrong;

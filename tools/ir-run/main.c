@@ -332,10 +332,6 @@ int main(int argc, char **argv) {
   job.options.run.verify_each = true;
   ir_module *module = load(&job, job.args.at[0]);
   bool fine = module && run_module(&job, module);
-  if (fflush(stdout) || ferror(stdout)) {
-    ir_error_in(job.tool.diags, "ir-run", "cannot write to standard output");
-    fine = false;
-  }
   ir_module_free(module);
   return ir_tool_end(&job.tool, fine ? IR_EXIT_OK : IR_EXIT_INPUT);
 }
