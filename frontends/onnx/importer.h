@@ -17,7 +17,7 @@ typedef struct ir_onnx_known {
   ir_dtype dtype;
   int rank;
   size_t count;
-  const ir_expr **elements; /* i64 expressions, whatever the dtype */
+  const ir_expr **elements; /* i64 expressions, whatever the dtype; bools are the constants 0 and 1 */
 } ir_onnx_known;
 
 /* A value of the ONNX graph: a tensor, elements that are known, or both. The tensor is made when something needs it. */

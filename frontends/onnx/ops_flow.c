@@ -37,20 +37,44 @@ static bool yield(ir_onnx_node *n, ir_value *const *values, size_t count, size_t
 static ir_value *single(ir_onnx_node *n, size_t i) {
   ir_value *x = ir_onnx_in(n, i);
   int rank = ir_onnx_rank(n, x);
+  int64_t count = 1;
+  bool many = rank > 0 && ir_type_static_dims(x->type, NULL, &count) && count != 1;
+  if (many) return ir_onnx_fail(n, "input '%s' has %lld elements, expected one", n->proto->input[i], (long long)count), NULL;
   return rank < 0 ? NULL : rank ? ir_onnx_reshape(n, x, 0, NULL) : x;
 }
 
-static ir_region *branch(ir_onnx_node *n, const char *name) {
+/* The graph of a branch, as it should be; NULL after a report. */
+static const Onnx__GraphProto *branch_of(ir_onnx_node *n, const char *name) {
   const Onnx__GraphProto *graph = graph_of(n, name);
   if (!graph) return NULL;
   if (graph->n_input) return ir_onnx_fail(n, "'%s' has inputs", name), NULL;
-  if (graph->n_output != n->proto->n_output) return ir_onnx_fail(n, "'%s' has %zu outputs, the node %zu", name, graph->n_output, n->proto->n_output), NULL;
+  if (graph->n_output == n->proto->n_output) return graph;
+  return ir_onnx_fail(n, "'%s' has %zu outputs, the node %zu", name, graph->n_output, n->proto->n_output), NULL;
+}
+
+static ir_region *branch(ir_onnx_node *n, const Onnx__GraphProto *graph) {
   struct inner in;
   enter(n, &in, 0);
   ir_value **values = ir_onnx_import_nodes(n->im, graph) ? ir_onnx_outputs(n->im, graph) : NULL;
   bool fine = values && yield(n, values, graph->n_output, 0, false);
   leave(n, &in);
   return fine ? in.region : NULL;
+}
+
+/* The condition is known: the other branch, which need not fit, is left out, and this one stands where the node does. */
+static bool import_taken(ir_onnx_node *n, const Onnx__GraphProto *graph) {
+  ir_onnx_scope scope = {.outer = n->im->scope};
+  n->im->scope = &scope;
+  ir_value **values = ir_onnx_import_nodes(n->im, graph) ? ir_onnx_outputs(n->im, graph) : NULL;
+  ir_onnx_known **known = ir_new_array(&n->im->arena, ir_onnx_known *, graph->n_output + 1);
+  for (size_t i = 0; values && i < graph->n_output; i++) known[i] = ir_onnx_find(n->im, graph->output[i]->name)->known;
+  n->im->scope = scope.outer;
+  ir_onnx_at(n->im, n->proto);
+  for (size_t i = 0; values && i < graph->n_output; i++) {
+    if (!ir_onnx_wants(n, i)) continue;
+    if (!(known[i] ? ir_onnx_out_known(n, i, known[i]) : ir_onnx_out(n, i, values[i]))) return false;
+  }
+  return values != NULL;
 }
 
 static bool put_results(ir_onnx_node *n, ir_op *op) {
@@ -61,9 +85,14 @@ static bool put_results(ir_onnx_node *n, ir_op *op) {
 }
 
 bool import_if(ir_onnx_node *n) {
-  ir_value *condition = single(n, 0);
-  ir_region *regions[2] = {condition ? branch(n, "then_branch") : NULL, NULL};
-  regions[1] = regions[0] ? branch(n, "else_branch") : NULL;
+  const Onnx__GraphProto *then = branch_of(n, "then_branch"), *other = then ? branch_of(n, "else_branch") : NULL;
+  ir_value *condition = other ? single(n, 0) : NULL;
+  if (!condition) return false;
+  int64_t yes;
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && ir_expr_is_int(known->elements[0], &yes)) return import_taken(n, yes ? then : other);
+  ir_region *regions[2] = {branch(n, then), NULL};
+  regions[1] = regions[0] ? branch(n, other) : NULL;
   return regions[1] && put_results(n, ir_build_with(&n->im->b, IR_IF, &condition, 1, IR_NO_ATTRS, regions, 2, NULL, 0));
 }
 
@@ -179,8 +208,10 @@ bool import_loop(ir_onnx_node *n) {
   if (!body) return false;
   size_t given = n->proto->n_input > 2 ? n->proto->n_input - 2 : 0, count = 0;
   bool counted = ir_onnx_present(n, 0), conditional = is_conditional(n);
-  if (body->n_input != given + 2 || body->n_output != n->proto->n_output + 1 || n->proto->n_output < given) {
-    return ir_onnx_fail(n, "%zu inputs and %zu outputs, the body has %zu and %zu", n->proto->n_input, n->proto->n_output, body->n_input, body->n_output);
+  if (body->n_input != given + 2) return ir_onnx_fail(n, "'body' has %zu inputs, expected %zu: the round, the condition and what is carried", body->n_input, given + 2);
+  if (n->proto->n_output < given) return ir_onnx_fail(n, "%zu outputs, %zu values are carried", n->proto->n_output, given);
+  if (body->n_output != n->proto->n_output + 1) {
+    return ir_onnx_fail(n, "'body' has %zu outputs, expected %zu: the condition and one for each output of the node", body->n_output, n->proto->n_output + 1);
   }
   ir_value **operands = ir_new_array(&n->im->arena, ir_value *, given + 2);
   if (counted) operands[count++] = round_count(n);

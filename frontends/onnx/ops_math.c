@@ -8,8 +8,26 @@
 #define CONTEXT (n->im->context)
 #define BUILD(code, ...) IR_ONNX_BUILD(n, code, __VA_ARGS__)
 
+/* Whether a COMPARISON b: an i64 of 0 or 1; NULL where that is not decided for all extents. */
+static const ir_expr *decided(ir_onnx_node *n, ir_scalar_code comparison, const ir_expr *a, const ir_expr *b) {
+  ir_proof holds = ir_prove(CONTEXT, ir_func_facts(n->im->func), ir_expr_binary(CONTEXT, comparison, a, b));
+  return holds == IR_UNKNOWN ? NULL : ir_expr_i64(CONTEXT, holds == IR_PROVEN);
+}
+
+/* The output is whether the elements compare so with NUMBER; false where that is not decided. */
+static bool known_conditions(ir_onnx_node *n, ir_scalar_code comparison, const ir_onnx_known *known, int64_t number) {
+  ir_onnx_known *result = ir_onnx_known_new(n->im, IR_BOOL, known->rank, known->count);
+  for (size_t i = 0; i < known->count; i++) {
+    result->elements[i] = decided(n, comparison, known->elements[i], ir_expr_i64(CONTEXT, number));
+    if (!result->elements[i]) return false;
+  }
+  return ir_onnx_out_known(n, 0, result);
+}
+
 bool import_unary(ir_onnx_node *n) {
   ir_onnx_ignore(n, "consumed_inputs");
+  const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && known->dtype == IR_BOOL && known_conditions(n, IR_S_EQ, known, 0)) return true;
   ir_value *x = ir_onnx_in(n, 0);
   return x && ir_onnx_out(n, 0, BUILD(n->row->code, x));
 }
@@ -129,6 +147,7 @@ bool import_cast(ir_onnx_node *n) {
   ir_dtype dtype = ir_onnx_dtype((int32_t)to);
   if (dtype == IR_DTYPE_UNKNOWN) return ir_onnx_fail(n, "not implemented: element type %lld", (long long)to);
   const ir_onnx_known *known = ir_onnx_in_known(n, 0);
+  if (known && dtype == IR_BOOL && known_conditions(n, IR_S_NE, known, 0)) return true;
   if (known && (dtype == IR_I64 || dtype == IR_I32)) {
     ir_onnx_known *cast = ir_onnx_known_new(n->im, dtype, known->rank, known->count);
     for (size_t i = 0; i < known->count; i++) {
@@ -145,8 +164,10 @@ bool import_cast(ir_onnx_node *n) {
   return x && ir_onnx_out(n, 0, ir_build1(&n->im->b, IR_ASTYPE, IR_OPERANDS(x), IR_SET({"dtype", ir_attr_dtype(CONTEXT, dtype)})));
 }
 
-/* Constants wrap as elements of the dtype do. NULL for a division by zero, which is left for the run. */
+/* Constants wrap as elements of the dtype do; comparisons are 0 or 1, as bools are here. NULL for a division by zero, which is
+ * left for the run, and for what is not decided. */
 static const ir_expr *known_element(ir_onnx_node *n, ir_scalar_code code, ir_dtype dtype, const ir_expr *a, const ir_expr *b) {
+  if (ir_scalars[code].typing == IR_TYPING_COMPARE) return decided(n, code, a, b);
   int64_t x, y;
   bool constant = ir_expr_is_int(b, &y);
   if (code == IR_S_TRUNCDIV && (!constant || !y)) return NULL;
@@ -161,20 +182,24 @@ static const ir_expr *known_element(ir_onnx_node *n, ir_scalar_code code, ir_dty
   return ir_expr_i64(CONTEXT, ir_int_from_bits(dtype, bits));
 }
 
-/* Arithmetic on extents. */
+/* Arithmetic on extents, and conditions of them that are decided. Bools are 0 or 1. */
 static bool known_binary(ir_onnx_node *n, const ir_onnx_known *a, const ir_onnx_known *b) {
   static const struct {
     ir_opcode code;
     ir_scalar_code scalar;
-  } codes[] = {{IR_ADD, IR_S_ADD}, {IR_SUBTRACT, IR_S_SUB}, {IR_MULTIPLY, IR_S_MUL}, {IR_DIVIDE, IR_S_TRUNCDIV}};
+  } codes[] = {{IR_ADD, IR_S_ADD},          {IR_SUBTRACT, IR_S_SUB},       {IR_MULTIPLY, IR_S_MUL},         {IR_DIVIDE, IR_S_TRUNCDIV},
+               {IR_EQUAL, IR_S_EQ},         {IR_LESS, IR_S_LT},            {IR_LESS_EQUAL, IR_S_LE},        {IR_GREATER, IR_S_GT},
+               {IR_GREATER_EQUAL, IR_S_GE}, {IR_LOGICAL_AND, IR_S_BITAND}, {IR_LOGICAL_OR, IR_S_BITOR}, {IR_LOGICAL_XOR, IR_S_NE}};
   size_t at = 0;
   while (at < ir_count_of(codes) && codes[at].code != n->row->code) at++;
   if (at == ir_count_of(codes) || a->dtype != b->dtype || (a->count != b->count && a->count != 1 && b->count != 1)) return false;
   size_t count = a->count == 1 ? b->count : a->count;
-  ir_onnx_known *result = ir_onnx_known_new(n->im, a->dtype, a->rank > b->rank ? a->rank : b->rank, count);
+  ir_scalar_code code = codes[at].scalar;
+  ir_dtype dtype = ir_scalars[code].typing == IR_TYPING_COMPARE ? IR_BOOL : a->dtype;
+  ir_onnx_known *result = ir_onnx_known_new(n->im, dtype, a->rank > b->rank ? a->rank : b->rank, count);
   for (size_t i = 0; i < count; i++) {
     const ir_expr *x = a->elements[a->count == 1 ? 0 : i], *y = b->elements[b->count == 1 ? 0 : i];
-    result->elements[i] = known_element(n, codes[at].scalar, a->dtype, x, y);
+    result->elements[i] = known_element(n, code, a->dtype, x, y);
     if (!result->elements[i]) return false;
   }
   return ir_onnx_out_known(n, 0, result);

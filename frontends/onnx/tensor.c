@@ -172,7 +172,7 @@ ir_value *ir_onnx_constant(ir_onnx_importer *im, const Onnx__TensorProto *tensor
 ir_onnx_known *ir_onnx_known_of(ir_onnx_importer *im, const Onnx__TensorProto *tensor) {
   enum { MOST = 64 };
   ir_dtype dtype = ir_onnx_dtype(tensor->data_type);
-  if (!ir_is_integer(dtype) || dtype == IR_U64 || tensor->n_dims > 1 || (tensor->n_dims == 1 && (tensor->dims[0] < 0 || tensor->dims[0] > MOST))) return NULL;
+  if (!(ir_is_integer(dtype) || dtype == IR_BOOL) || dtype == IR_U64 || tensor->n_dims > 1 || (tensor->n_dims == 1 && (tensor->dims[0] < 0 || tensor->dims[0] > MOST))) return NULL;
   ir_data data;
   const ir_type *type;
   if (!ir_onnx_tensor_data(im, tensor, &data, &type)) return NULL;
