@@ -63,6 +63,8 @@ static inline ir_region *ir_op_region(const ir_op *op, size_t i) { return ir_op_
 static inline bool ir_is(const ir_op *op, ir_opcode code) { return op && op->code == code; }
 static inline bool ir_has(const ir_op *op, uint32_t traits) { return (ir_op_row(op)->traits & traits) == traits; }
 static inline bool ir_has_any(const ir_op *op, uint32_t traits) { return (ir_op_row(op)->traits & traits) != 0; }
+/* An operator whose result is a view of its operand, as rewrite-dataflow-reshape makes it. */
+static inline bool ir_is_view_operator(const ir_op *op) { return ir_has(op, IR_VIEW) && ir_op_row(op)->numerics != IR_STRUCTURE; }
 /* No result is used. */
 bool ir_is_unused(const ir_op *op);
 

@@ -25,8 +25,8 @@ static ir_block *open(ir_parser *p, ir_block_kind kind, size_t arg_count, ir_mak
 }
 
 static void close(ir_parser *p, ir_block *block) {
-  /* Its names are not visible any more; the operation becomes its parent once it exists. */
-  block->region->parent = &p->closed;
+  /* Its names are not visible any more; the operation becomes its parent once it exists. The body of an item never has one. */
+  if (block->outer) block->region->parent = &p->closed;
   p->block = block->outer;
   p->regions--;
 }

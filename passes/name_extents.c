@@ -65,16 +65,16 @@ static void name(ir_pass_run *run, ir_builder b, ir_value *value) {
  * this one's had no name, it stays known so: by a match_cast. */
 static void infer_results(ir_pass_run *run, ir_op *op) {
   const ir_facts *facts = ir_func_facts(run->func);
-  ir_op_refine(op, run->scratch);
   ir_infer in = ir_infer_again(op, facts, run->scratch);
   in.quiet = true;
   if (!ir_infer_run(&in)) return;
   for (size_t i = 0; i < op->result_count && i < in.result_count; i++) {
     ir_value *result = ir_op_result(op, i);
     const ir_type *old = result->type;
-    if (!ir_is_tensor(old) || ir_type_relate(run->context, facts, old, in.results[i]) != IR_TYPES_STRONGER) continue;
-    result->type = in.results[i];
-    cast(ir_after(op), result, completed(run->context, old, result->type, run->scratch));
+    ir_type_relation relation = ir_type_relate(run->context, facts, old, in.results[i]);
+    bool loses = relation == IR_TYPES_STRONGER && ir_is_tensor(old);
+    if (relation == IR_TYPES_WEAKER || loses) result->type = in.results[i];
+    if (loses) cast(ir_after(op), result, completed(run->context, old, result->type, run->scratch));
   }
 }
 

@@ -6,7 +6,7 @@
 enum { VIEWS };
 
 static bool rewrite(ir_pass_run *run, ir_op *op) {
-  if (!ir_has(op, IR_VIEW) || ir_op_row(op)->numerics == IR_STRUCTURE) return false;
+  if (!ir_is_view_operator(op)) return false;
   const ir_type *type = ir_op_result(op, 0)->type;
   if (!ir_type_is_sized(type)) return false;
   ir_builder b = ir_before(op);

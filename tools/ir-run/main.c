@@ -128,7 +128,7 @@ static size_t kernels_made(const ir_pipeline *pipeline) {
 }
 
 static bool is_view(void *user, ir_op *op) {
-  if (ir_has(op, IR_VIEW) && ir_op_row(op)->numerics != IR_STRUCTURE) *(bool *)user = true;
+  if (ir_is_view_operator(op)) *(bool *)user = true;
   return true;
 }
 
