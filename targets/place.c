@@ -13,8 +13,15 @@ struct finding {
   ir_place place;
 };
 
-static const ir_expr *both(ir_context *context, const ir_expr *a, const ir_expr *b) {
-  return a && a != b ? ir_expr_binary(context, IR_S_AND, a, b) : b;
+static bool says(const ir_expr *conjunction, const ir_expr *condition) {
+  if (!conjunction || conjunction == condition) return conjunction != NULL;
+  return conjunction->code == IR_S_AND && (says(conjunction->kids[0], condition) || says(conjunction->kids[1], condition));
+}
+
+static void require(struct finding *f, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
+  const ir_expr *condition = ir_expr_binary(f->p->context, code, a, b);
+  if (says(f->place.on, condition)) return;
+  f->place.on = f->place.on ? ir_expr_binary(f->p->context, IR_S_AND, f->place.on, condition) : condition;
 }
 
 /* --- indices that are the digits of one number: easier to prove than each by itself --- */
@@ -54,14 +61,16 @@ static size_t proven_until(const struct finding *f, size_t first) {
 static const ir_expr *contained(struct finding *f, const ir_expr *index, const ir_expr *extent) {
   ir_context *context = f->p->context;
   const ir_expr *zero = ir_expr_i64(context, 0), *one = ir_expr_i64(context, 1);
+  bool natural = ir_proofs_at_least(f->p, f->op, index, 0);
   if (f->store) {
-    f->place.on = both(context, f->place.on, ir_expr_binary(context, IR_S_LE, zero, index));
-    f->place.on = both(context, f->place.on, ir_expr_binary(context, IR_S_LT, index, extent));
+    if (!natural) require(f, IR_S_LE, zero, index);
+    require(f, IR_S_LT, index, extent);
     return index;
   }
-  if (!ir_proofs_at_least(f->p, NULL, extent, 1)) f->place.on = both(context, f->place.on, ir_expr_binary(context, IR_S_LT, zero, extent));
+  if (!ir_proofs_at_least(f->p, NULL, extent, 1)) require(f, IR_S_LT, zero, extent);
   const ir_expr *last = ir_simplify(context, NULL, ir_expr_binary(context, IR_S_SUB, extent, one));
-  return ir_expr_binary(context, IR_S_MAX, ir_expr_binary(context, IR_S_MIN, index, last), zero);
+  const ir_expr *within = ir_expr_binary(context, IR_S_MIN, index, last);
+  return natural ? within : ir_expr_binary(context, IR_S_MAX, within, zero);
 }
 
 static bool has_no_elements(const ir_type *type) {
