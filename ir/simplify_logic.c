@@ -226,10 +226,17 @@ static const ir_expr *compare_integers(ir_simplifier *s, const ir_expr *expr) {
   return sides ? sides : expr;
 }
 
+/* a < b of bools is !a && b, and so on. */
+static const ir_expr *order_bools(ir_simplifier *s, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
+  bool less = code == IR_S_LT || code == IR_S_LE, strict = code == IR_S_LT || code == IR_S_GT;
+  const ir_expr *low = less ? a : b, *high = less ? b : a, *not_low = ir_make_unary(s, IR_S_NOT, low);
+  return ir_make(s, strict ? IR_S_AND : IR_S_OR, less ? not_low : high, less ? high : not_low);
+}
+
 static const ir_expr *compare_bools(ir_simplifier *s, const ir_expr *expr) {
   const ir_expr *a = expr->kids[0], *b = expr->kids[1];
   bool equal = expr->code == IR_S_EQ;
-  if (!equal && expr->code != IR_S_NE) return expr;
+  if (!equal && expr->code != IR_S_NE) return order_bools(s, (ir_scalar_code)expr->code, a, b);
   if (a == b) return ir_truth_like(s, expr, equal);
   if (a->code == IR_S_CONST) {
     const ir_expr *swapped = a;
@@ -237,6 +244,14 @@ static const ir_expr *compare_bools(ir_simplifier *s, const ir_expr *expr) {
   }
   if (b->code != IR_S_CONST) return expr;
   return (b->bits != 0) == equal ? a : ir_make_unary(s, IR_S_NOT, a);
+}
+
+/* A float compared with itself: NaN is not equal to itself, everything else is. */
+static const ir_expr *compare_floats(ir_simplifier *s, const ir_expr *expr) {
+  if (expr->kids[0] != expr->kids[1]) return expr;
+  if (expr->code == IR_S_LT || expr->code == IR_S_GT) return ir_truth_like(s, expr, false);
+  const ir_expr *nan = ir_make_unary(s, IR_S_ISNAN, expr->kids[0]);
+  return expr->code == IR_S_NE ? nan : ir_make_unary(s, IR_S_NOT, nan);
 }
 
 /* i64(x) < 5 is x < 5 for an i32: a narrow comparison is cheaper, and not every driver gets the wide one right. */
@@ -251,7 +266,7 @@ static const ir_expr *compare_narrow(ir_simplifier *s, const ir_expr *expr) {
 const ir_expr *ir_rule_compare(ir_simplifier *s, const ir_expr *expr) {
   ir_dtype dtype = (ir_dtype)expr->kids[0]->dtype;
   if (dtype == IR_BOOL) return compare_bools(s, expr);
-  if (!ir_is_integer(dtype)) return expr;
+  if (!ir_is_integer(dtype)) return compare_floats(s, expr);
   const ir_expr *simple = compare_integers(s, expr);
   return simple->code >= IR_S_EQ && simple->code <= IR_S_GE ? compare_narrow(s, simple) : simple;
 }

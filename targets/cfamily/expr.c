@@ -140,23 +140,12 @@ static bool is_decided(c_scope *scope, const ir_expr *expr, const ir_expr *value
     const ir_expr *side = expr->kids[i % 2], *constant = side->kids[side->kids[0] == value];
     const ir_expr *step = ir_expr_const(context, (ir_dtype)value->dtype, 1, ir_int_to_bits((ir_dtype)value->dtype, (int64_t)(i / 2 % 3) - 1));
     const ir_expr *near = ir_simplify(context, NULL, ir_expr_binary(context, IR_S_ADD, constant, step));
+    if (near->code != IR_S_CONST) continue; /* beyond the ends of i64 */
     const ir_expr *found = ir_simplify(context, NULL, ir_expr_swapped(context, expr, value, near));
     if (found->code != IR_S_CONST || (first && found != first)) return false;
     first = found;
   }
   return *truth = first->bits != 0, true;
-}
-
-/* A < B and so on of two bools, as logic. */
-static const ir_expr *as_logic(ir_context *context, ir_scalar_code code, const ir_expr *a, const ir_expr *b) {
-  const ir_expr *not_a = ir_expr_unary(context, IR_S_NOT, a), *not_b = ir_expr_unary(context, IR_S_NOT, b);
-  switch ((int)code) {
-  case IR_S_LT: return ir_expr_binary(context, IR_S_AND, not_a, b);
-  case IR_S_LE: return ir_expr_binary(context, IR_S_OR, not_a, b);
-  case IR_S_GT: return ir_expr_binary(context, IR_S_AND, a, not_b);
-  case IR_S_GE: return ir_expr_binary(context, IR_S_OR, a, not_b);
-  default: return ir_expr_binary(context, code, a, b);
-  }
 }
 
 /* EXPR in another form, of integers or bools that decide it; EXPR itself where compilers have nothing to say. */
@@ -165,17 +154,27 @@ static const ir_expr *plainer(c_scope *scope, const ir_expr *expr) {
   if (expr->count != 2 || ir_is_float((ir_dtype)expr->kids[0]->dtype)) return expr;
   const ir_expr *a = expr->kids[0], *b = expr->kids[1];
   bool logic = expr->code == IR_S_AND || expr->code == IR_S_OR || (expr->code == IR_S_BITXOR && a == b);
-  if (a->dtype == IR_BOOL && compares(expr)) {
-    const ir_expr *same = as_logic(context, (ir_scalar_code)expr->code, a, b), *simple = ir_simplify(context, NULL, same);
-    return simple == same ? expr : simple;
-  }
+  if (a->dtype == IR_BOOL && compares(expr)) return ir_simplify(context, NULL, expr);
   if (!logic) return expr;
   const ir_expr *simple = ir_simplify(context, NULL, expr);
   return simple->code == IR_S_CONST ? simple : expr;
 }
 
-static bool is_masked(const ir_expr *expr) {
-  return (expr->code == IR_S_BITAND || expr->code == IR_S_BITOR) && (expr->kids[0]->code == IR_S_CONST || expr->kids[1]->code == IR_S_CONST);
+/* What compilers look into where it is compared with a constant: bits that a mask has, and a float that is a narrower one. */
+static bool is_looked_into(const ir_expr *expr) {
+  bool widened = expr->code == IR_S_CAST && ir_is_float((ir_dtype)expr->dtype) && ir_is_float((ir_dtype)expr->kids[0]->dtype);
+  return widened || ((expr->code == IR_S_BITAND || expr->code == IR_S_BITOR) && (expr->kids[0]->code == IR_S_CONST || expr->kids[1]->code == IR_S_CONST));
+}
+
+/* EXPR with the constants that its operands are. */
+static const ir_expr *with_constants(ir_context *context, const ir_expr *expr) {
+  const ir_expr *kids[3];
+  bool changed = false;
+  for (size_t i = 0; i < expr->count; i++) {
+    kids[i] = ir_simplify_constant(context, expr->kids[i]);
+    changed |= kids[i] != expr->kids[i];
+  }
+  return changed ? ir_expr_get(context, (ir_scalar_code)expr->code, expr->count, kids) : expr;
 }
 
 /* A conjunction or disjunction. */
@@ -185,9 +184,6 @@ static const char *both(c_scope *scope, const ir_expr *expr) {
   bool truth;
   if (value && ir_is_integer((ir_dtype)value->dtype) && is_decided(scope, expr, value, &truth)) return c_constant(f->file, IR_BOOL, truth);
   const char *in[] = {c_expr(scope, expr->kids[0]), c_expr(scope, expr->kids[1])};
-  if (value && ir_is_float((ir_dtype)value->dtype)) {
-    in[1] = given_name(f, IR_BOOL, in[1]);
-  }
   return c_operator(f->file, (ir_scalar_code)expr->code, IR_BOOL, in, (c_hint){0});
 }
 
@@ -195,7 +191,8 @@ static const char *both(c_scope *scope, const ir_expr *expr) {
 
 static const char *apply(c_scope *scope, const ir_expr *expr) {
   c_file *file = scope->f->file;
-  const ir_expr *plain = plainer(scope, expr);
+  const ir_expr *plain = with_constants(file->context, expr);
+  if (plain == expr) plain = plainer(scope, expr);
   if (plain != expr) return c_expr(scope, plain);
   if (expr->code == IR_S_AND || expr->code == IR_S_OR) return both(scope, expr);
   if (compares(expr) && expr->kids[0] == expr->kids[1]) return with_itself(scope, expr);
@@ -208,7 +205,7 @@ static const char *apply(c_scope *scope, const ir_expr *expr) {
     return with_itself(scope, expr);
   }
   for (size_t i = 0; i < 2 && compares(expr); i++) {
-    if (is_masked(expr->kids[i]) && expr->kids[1 - i]->code == IR_S_CONST) in[i] = given_name(scope->f, (ir_dtype)expr->kids[i]->dtype, in[i]);
+    if (is_looked_into(expr->kids[i]) && expr->kids[1 - i]->code == IR_S_CONST) in[i] = given_name(scope->f, (ir_dtype)expr->kids[i]->dtype, in[i]);
   }
   bool selects = ir_scalars[expr->code].typing == IR_TYPING_SELECT;
   ir_dtype operand = (ir_dtype)expr->kids[selects ? 1 : 0]->dtype;
