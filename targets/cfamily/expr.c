@@ -166,17 +166,6 @@ static bool is_looked_into(const ir_expr *expr) {
   return widened || ((expr->code == IR_S_BITAND || expr->code == IR_S_BITOR) && (expr->kids[0]->code == IR_S_CONST || expr->kids[1]->code == IR_S_CONST));
 }
 
-/* EXPR with the constants that its operands are. */
-static const ir_expr *with_constants(ir_context *context, const ir_expr *expr) {
-  const ir_expr *kids[3];
-  bool changed = false;
-  for (size_t i = 0; i < expr->count; i++) {
-    kids[i] = ir_simplify_constant(context, expr->kids[i]);
-    changed |= kids[i] != expr->kids[i];
-  }
-  return changed ? ir_expr_get(context, (ir_scalar_code)expr->code, expr->count, kids) : expr;
-}
-
 /* A conjunction or disjunction. */
 static const char *both(c_scope *scope, const ir_expr *expr) {
   c_function *f = scope->f;
@@ -191,8 +180,7 @@ static const char *both(c_scope *scope, const ir_expr *expr) {
 
 static const char *apply(c_scope *scope, const ir_expr *expr) {
   c_file *file = scope->f->file;
-  const ir_expr *plain = with_constants(file->context, expr);
-  if (plain == expr) plain = plainer(scope, expr);
+  const ir_expr *plain = plainer(scope, expr);
   if (plain != expr) return c_expr(scope, plain);
   if (expr->code == IR_S_AND || expr->code == IR_S_OR) return both(scope, expr);
   if (compares(expr) && expr->kids[0] == expr->kids[1]) return with_itself(scope, expr);
