@@ -160,14 +160,18 @@ class Emitter:
     """Writes one C statement per distinct operation; the number of statements is the size of the DAG."""
 
     def __init__(self, mode):
-        self.mode, self.lines, self.seen, self.count = mode, [], {}, 0
+        self.mode, self.lines, self.seen, self.known, self.count = mode, [], {}, {}, 0
 
     def value(self, node):
         if node.head[0] == "operand":
             return node.head[1]
         if node.head[0] == "literal":
             return emit_literal(node.head[1], node.dtype)
-        text = self.expression(node, [self.value(a) for a in node.args])
+        if node not in self.known:  # parts are shared: paths to them can be many
+            self.known[node] = self.named(node, self.expression(node, [self.value(a) for a in node.args]))
+        return self.known[node]
+
+    def named(self, node, text):
         if text not in self.seen:
             self.seen[text] = "v%d" % len(self.seen)
             self.count += node.head != ("cast", "bitcast")
