@@ -128,6 +128,7 @@ static void extend(struct following *f, ir_op *op, const ir_op *end) {
 static void see_uses(struct following *f, const ir_value *value) {
   for (const ir_use *use = value->uses; use; use = use->next) {
     ir_op *user = use->user;
+    if (ir_is(user, IR_HOST_FREE) && ir_value_op(value) != f->origin) continue; /* another name of the memory ends */
     extend(f, user, user);
     for (ir_op *outer = ir_op_parent(user); outer; outer = ir_op_parent(outer)) {
       if (is_within(f->origin, outer)) break;
