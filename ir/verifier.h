@@ -76,6 +76,7 @@ void ir_verify_returns(ir_verifier *v, const ir_op *op, size_t count, const ir_t
 void ir_verify_bind_closure(ir_verifier *v, const ir_op *op);
 void ir_verify_closure(ir_verifier *v, const ir_op *op);
 void ir_verify_inplace(ir_verifier *v, const ir_op *op);
+void ir_verify_written(ir_verifier *v, const ir_op *op); /* what a call of a prim_func writes */
 /* The rules of tensor programs for one operation. */
 void ir_verify_prim_op(ir_verifier *v, const ir_op *op);
 /* The memory of a graph function: what shares bytes, what is given back. */

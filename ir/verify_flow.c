@@ -113,9 +113,8 @@ void ir_verify_terminator(ir_verifier *v, const ir_region *region) {
     if (wanted != IR_OP_COUNT && !optional) ir_verify_fail(v, range, "the region does not end in '%s'", ir_op_defs[wanted].name);
     return;
   }
-  if (end->code != wanted) {
+  if (end->code != wanted) { /* where nothing is wanted, nothing is allowed */
     if (wanted != IR_OP_COUNT) ir_verify_fail_op(v, end, "the region must end in '%s'", ir_op_defs[wanted].name);
-    if (wanted == IR_OP_COUNT) ir_verify_fail_op(v, end, "the region yields nothing");
     return;
   }
   if (wanted == IR_RETURN) check_return(v, end);
@@ -174,6 +173,41 @@ void ir_verify_inplace(ir_verifier *v, const ir_op *op) {
     for (const ir_op *outer = ir_op_parent(op); outer; outer = ir_op_parent(outer)) {
       if (!ir_is(outer, IR_LOOP) || defined_within(value, outer)) continue;
       ir_verify_fail_op(v, op, "'%s' is overwritten in each round of a loop", name);
+      break;
+    }
+  }
+}
+
+static const ir_value *memory_of(const ir_value *value) {
+  const ir_op *op;
+  while ((op = ir_value_op(value)) && ir_has(op, IR_VIEW)) value = ir_op_operand(op, 0);
+  return value;
+}
+
+/* VALUE stays what it is: a parameter of the function, or a constant. */
+static bool never_changes(const ir_verifier *v, const ir_value *value) {
+  const ir_op *op = ir_value_op(value);
+  for (size_t i = 0; !op && i < v->func->param_count; i++) {
+    if (v->func->params[i].value == value) return true;
+  }
+  return ir_is(op, IR_CONST);
+}
+
+void ir_verify_written(ir_verifier *v, const ir_op *op) {
+  const ir_attr *callee = ir_is(op, IR_CALL) && v->func->item.kind == IR_ITEM_FUNC ? ir_get(op, "callee") : NULL;
+  const ir_item *item = callee ? ir_module_find(ir_op_module(op), callee->string) : NULL;
+  const ir_func *func = item && item->kind == IR_ITEM_PRIM_FUNC ? (const ir_func *)item : NULL;
+  for (size_t i = 0; func && i < func->param_count && i < op->operand_count; i++) {
+    if (func->params[i].direction == IR_IN) continue;
+    const ir_value *memory = memory_of(ir_op_operand(op, i));
+    const char *name = ir_value_text(&v->arena, ir_op_operand(op, i));
+    if (never_changes(v, memory)) {
+      ir_verify_fail_op(v, op, "'%s' is overwritten, and %s", name, ir_value_op(memory) ? "is a constant" : "belongs to the caller");
+      continue;
+    }
+    for (size_t k = 0; k < op->operand_count; k++) {
+      if (k == i || memory_of(ir_op_operand(op, k)) != memory) continue;
+      ir_verify_fail_op(v, op, "'%s' is overwritten and operand %zu of the same call", name, k);
       break;
     }
   }

@@ -174,6 +174,7 @@ static bool visit(ir_verifier *v, ir_region *region, ir_op *op) {
   if (sound && v->infers && check_types(v, op)) {
     ir_verify_prim_op(v, op);
     ir_verify_inplace(v, op);
+    ir_verify_written(v, op);
     ir_verify_closure(v, op);
     ir_verify_effects(v, op);
   }

@@ -21,9 +21,7 @@ def wide(dtype):
 
 def to_bf16(a):
     a = np.asarray(a)
-    if a.dtype.kind != "f":
-        a = a.astype(np.longdouble)
-    if a.dtype == np.float16:  # rounding may pass what f16 holds
+    if a.dtype.kind != "f" or a.dtype == np.float16:  # rounding may pass what f16 holds
         a = a.astype(np.float32)
     mantissa, exponent = np.frexp(np.where(np.isfinite(a), a, 0))
     least = np.maximum(exponent, -125)
