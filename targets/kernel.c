@@ -207,13 +207,39 @@ static bool check_alloc(struct check *c, const ir_op *op) {
   return fail(c, cannot(c->func, op, c->target, "hold '%s' memory whose extents are no constants", ir_get_word(op, "scope")));
 }
 
+/* What OUTER runs, or how often, is not the same for all rounds of LOOP. */
+static bool depends_on(const ir_op *outer, const ir_op *loop) {
+  const ir_value *item = ir_op_region(loop, 0)->args[0];
+  if (ir_is(outer, IR_WHILE)) return ir_expr_depends(outer, ir_get_expr(outer, "condition"), item);
+  return (ir_is(outer, IR_IF) || ir_is(outer, IR_FOR)) && ir_value_depends(ir_op_operand(outer, 0), item);
+}
+
+static bool is_spread(const ir_op *op) {
+  int64_t count;
+  if (!ir_is(op, IR_FOR) || strncmp(ir_get_word(op, "mode"), "bind", 4) || strncmp(ir_get_word(op, "axis"), "local.", 6)) return false;
+  const ir_expr *extent = ir_value_closed_expr(ir_op_operand(op, 0));
+  return !(extent && ir_expr_is_int(extent, &count) && count <= 1);
+}
+
+/* A device may wait forever for invocations that do not come. */
+static bool check_barrier(struct check *c, const ir_op *op) {
+  if (strcmp(ir_get_word(op, "scope"), "workgroup")) return true;
+  for (const ir_op *outer = ir_op_parent(op); outer; outer = ir_op_parent(outer)) {
+    for (const ir_op *loop = ir_op_parent(outer); loop; loop = ir_op_parent(loop)) {
+      if (!is_spread(loop) || !depends_on(outer, loop)) continue;
+      return fail(c, cannot(c->func, op, c->target, "wait at a barrier that invocations may not reach: the '%s' around it depends on their number", ir_op_row(outer)->name));
+    }
+  }
+  return true;
+}
+
 static bool check_op(struct check *c, const ir_op *op) {
   switch ((int)op->code) {
   case IR_SCALAR:
   case IR_WHILE:
   case IR_FOR:
-  case IR_ASSERT:
-  case IR_BARRIER: return true;
+  case IR_ASSERT: return true;
+  case IR_BARRIER: return check_barrier(c, op);
   case IR_ALLOC: return check_alloc(c, op);
   case IR_IF: return op->result_count ? fail(c, cannot(c->func, op, c->target, "run an 'if' with results in a prim_func")) : true;
   case IR_STORE: {
