@@ -13,6 +13,17 @@ sv_id sv_wrap(sv_function *f, ir_dtype dtype, sv_id value) {
   return sv_binary(f, SpvOpShiftRightArithmetic, SV_I32, sv_binary(f, SpvOpShiftLeftLogical, SV_I32, value, shift), shift);
 }
 
+/* --- signs: by shifts, since lavapipe gets `i64(x) < 0` wrong for a narrower x --- */
+
+/* All bits where VALUE is negative, none elsewhere. */
+static sv_id sign_mask(sv_function *f, sv_kind kind, sv_id value) {
+  return sv_binary(f, SpvOpShiftRightArithmetic, kind, value, sv_int(f->module, kind, kind == SV_I64 ? 63 : 31));
+}
+
+static sv_id is_negative(sv_function *f, sv_kind kind, sv_id value) {
+  return compare(f, SpvOpINotEqual, sign_mask(f, kind, value), sv_int(f->module, kind, 0));
+}
+
 /* --- comparisons --- */
 
 static SpvOp comparison(ir_scalar_code code, bool is_signed) {
@@ -86,8 +97,8 @@ static sv_id zero_if(sv_function *f, sv_kind kind, sv_id condition, sv_id value)
 /* The remainder is not 0 and its sign is, or is not, the divisor's. */
 static sv_id inexact(sv_function *f, sv_kind kind, sv_id remainder, sv_id b, bool same_sign) {
   sv_id zero = sv_int(f->module, kind, 0), some = compare(f, SpvOpINotEqual, remainder, zero);
-  sv_id signs = sv_binary(f, SpvOpBitwiseXor, kind, remainder, b);
-  return compare(f, SpvOpLogicalAnd, some, compare(f, same_sign ? SpvOpSGreaterThanEqual : SpvOpSLessThan, signs, zero));
+  sv_id differ = is_negative(f, kind, sv_binary(f, SpvOpBitwiseXor, kind, remainder, b));
+  return compare(f, SpvOpLogicalAnd, some, same_sign ? sv_unary(f, SpvOpLogicalNot, SV_BOOL, differ) : differ);
 }
 
 static sv_id divide_by_power(sv_function *f, ir_scalar_code code, ir_dtype dtype, sv_id a, int64_t divisor) {
@@ -143,7 +154,7 @@ static sv_id sign(sv_function *f, ir_dtype dtype, sv_id a) {
   sv_id zero = sv_int(f->module, kind, 0);
   sv_id positive = sv_choose(f, kind, compare(f, SpvOpINotEqual, a, zero), sv_int(f->module, kind, 1), zero);
   if (!ir_is_signed(dtype)) return positive;
-  return sv_choose(f, kind, compare(f, SpvOpSLessThan, a, zero), sv_int(f->module, kind, -1), positive);
+  return sv_binary(f, SpvOpBitwiseOr, kind, sign_mask(f, kind, a), positive);
 }
 
 /* In a register that may be wider than the dtype: the caller wraps the result. */
@@ -164,8 +175,8 @@ static sv_id arithmetic(sv_function *f, ir_scalar_code code, ir_dtype dtype, con
   case IR_S_SHL: return shift(f, code, dtype, in[0], in[1]);
   case IR_S_ABS: {
     if (!ir_is_signed(dtype)) return in[0];
-    sv_id negative = compare(f, SpvOpSLessThan, in[0], sv_int(f->module, kind, 0));
-    return sv_choose(f, kind, negative, sv_unary(f, SpvOpSNegate, kind, in[0]), in[0]);
+    sv_id mask = sign_mask(f, kind, in[0]);
+    return sv_binary(f, SpvOpISub, kind, sv_binary(f, SpvOpBitwiseXor, kind, in[0], mask), mask);
   }
   default: return 0;
   }
