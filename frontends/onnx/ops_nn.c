@@ -283,12 +283,13 @@ static bool pad(ir_onnx_node *n, const int64_t *pads, size_t count, const int64_
   int64_t grown[2 * MOST_AXES];
   for (int i = 0; i < 2 * rank; i++) {
     if (widths[i] <= INT32_MIN) return ir_onnx_fail(n, "a pad of %lld", (long long)widths[i]);
-    if (widths[i] < 0 && strcmp(mode, "constant")) return ir_onnx_fail(n, "not implemented: negative pads in mode '%s'", mode);
     grown[i] = widths[i] < 0 ? 0 : widths[i];
   }
+  bool before = strcmp(mode, "constant") != 0; /* copies are those of what is left */
+  if (before) x = cropped(n, x, (size_t)rank, widths);
   x = ir_build1(&n->im->b, IR_NN_PAD, IR_OPERANDS(x),
                 IR_SET({"pad_width", ir_attr_ints(CONTEXT, 2 * (size_t)rank, grown)}, {"pad_mode", ir_attr_string(CONTEXT, ir_slice_of(own))}, {"pad_value", fill}));
-  return ir_onnx_out(n, 0, cropped(n, x, (size_t)rank, widths));
+  return ir_onnx_out(n, 0, before ? x : cropped(n, x, (size_t)rank, widths));
 }
 
 bool import_pad_attrs(ir_onnx_node *n) {

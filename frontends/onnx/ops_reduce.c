@@ -55,7 +55,9 @@ bool import_reduce(ir_onnx_node *n) {
   if (n->row->variant && x) x = BUILD(n->row->variant, x);
   bool truncates = x && n->row->code == IR_MEAN && ir_is_integer(ir_type_dtype(x->type)) && !r.nothing;
   if (truncates) return ir_onnx_out(n, 0, mean_of_integers(n, x, &r));
-  return ir_onnx_out(n, 0, reduced(n, n->row->code, x, &r));
+  bool is_bool = x && ir_type_dtype(x->type) == IR_BOOL && (n->row->code == IR_MAX || n->row->code == IR_MIN);
+  ir_value *y = reduced(n, n->row->code, is_bool ? ir_onnx_cast(n, x, IR_U8) : x, &r);
+  return ir_onnx_out(n, 0, is_bool ? ir_onnx_cast(n, y, IR_BOOL) : y);
 }
 
 /* ReduceLogSum, ReduceL2: a function (the row's variant) of a sum of elements or squares (its code). */

@@ -158,6 +158,14 @@ bool import_reshape(ir_onnx_node *n) {
     shape = run_time_shape(n, zero_copies);
     return shape && ir_onnx_out(n, 0, ir_onnx_reshape(n, ir_onnx_in(n, 0), shape->count, shape->elements));
   }
+  bool empty = false, open = false;
+  for (size_t i = 0; i < shape->count; i++) {
+    int64_t extent;
+    bool constant = ir_expr_is_int(shape->elements[i], &extent);
+    empty |= constant && !extent;
+    open |= constant && extent == -1;
+  }
+  if (!zero_copies && empty && open) return ir_onnx_fail(n, "a shape with 0 and -1, which 'allowzero' leaves open");
   return reshape_to(n, shape->elements, shape->count, zero_copies);
 }
 

@@ -104,9 +104,13 @@ static void emit_store(c_function *f, ir_op *op) {
   c_count(&scope, value);
   c_count(&scope, place.flat);
   if (place.on) c_count(&scope, place.on);
+  bool is_read = ir_map_has(f->read, target);
   const char *text = c_expr(&scope, value), *condition = place.on ? c_expr(&scope, place.on) : NULL;
   const char *at = buffer->plain ? buffer->name : c_print(f, "%s[%s]", buffer->name, c_bare(f, c_expr(&scope, place.flat)));
-  if (buffer->plain && !strcmp(text, at)) return;
+  if (buffer->plain && !strcmp(text, at)) { /* of itself: no store, and no reader */
+    if (!is_read) ir_map_remove(f->read, target);
+    return;
+  }
   if (!buffer->own) text = c_store_form(f->file, ir_type_dtype(buffer->type), text);
   if (condition) {
     c_line(f, "if (%s) %s = %s;", c_bare(f, condition), at, c_bare(f, text));
